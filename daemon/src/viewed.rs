@@ -27,6 +27,7 @@ pub(crate) fn asked(word: &str) -> Option<Asked> {
         "stacks" => Some(Asked::Stacks(true)),
         "no-stacks" => Some(Asked::Stacks(false)),
         "calls" => Some(Asked::Calls),
+        "dump" => Some(Asked::Dump),
         _ => None,
     }
 }
@@ -40,6 +41,7 @@ pub(crate) fn word(asked: Asked) -> &'static str {
         Asked::Stacks(true) => "stacks",
         Asked::Stacks(false) => "no-stacks",
         Asked::Calls => "calls",
+        Asked::Dump => "dump",
     }
 }
 
@@ -93,7 +95,7 @@ mod tests {
     fn every_wish_has_a_word() {
         let bools = [false, true];
         let wishes = bools.map(Asked::RecentCalls).into_iter().chain(bools.map(Asked::Stacks));
-        for wish in wishes.chain([Asked::End, Asked::Calls]) {
+        for wish in wishes.chain([Asked::End, Asked::Calls, Asked::Dump]) {
             assert_eq!(asked(word(wish)), Some(wish));
         }
         assert_eq!(asked(""), None);

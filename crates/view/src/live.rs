@@ -153,6 +153,8 @@ pub enum Asked {
     Stacks(bool),
     /// Where the calls of all ranks are.
     Calls,
+    /// Calls that are kept in memory are to be written down, by whoever asks.
+    Dump,
 }
 
 async fn ended(ended: &mut oneshot::Receiver<()>) {

@@ -134,6 +134,9 @@ pub struct Observe {
     /// Find out who waits for whom, for how long and why, while the job runs, with --traffic: each call is looked at one by one, which costs it more. Not for processes that count themselves.
     #[arg(long, conflicts_with = "max_overhead", help_heading = "What is measured")]
     pub waits: bool,
+    /// Tell whoever looks for waits of each call: what front ends ask other nodes for.
+    #[arg(long, conflicts_with_all = ["max_overhead", "waits"], hide = true)]
+    pub single_calls: bool,
     /// Show only what went over communicators whose name matches, such as `world`, `row*`, `split#*`; may be given several
     /// times. Functions and ranks are shown as without.
     #[arg(long, value_name = "NAME", requires = "traffic", help_heading = "Output")]

@@ -9,7 +9,7 @@ use crate::{
     hang::{self, Form},
     session::{
         EngineChoice, Options,
-        trace::{TraceOptions, TraceTo, When},
+        trace::{LatestCalls, TraceOptions, TraceTo, When},
     },
 };
 
@@ -33,12 +33,12 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         view: None,
         is_viewed: false,
         record: None,
-        trace: asked.waits.then(|| waits_only(asked)),
+        trace: (asked.waits || asked.single_calls).then(|| nothing_written(asked)),
         max_overhead: asked.max_overhead.percent(),
         method: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,
-        traffic: asked.traffic || asked.waits,
+        traffic: asked.traffic || asked.waits || asked.single_calls,
         communicators: asked.comm.clone(),
         max_flows: asked.max_flows,
         max_communicators: asked.max_communicators,
@@ -52,13 +52,19 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
     }
 }
 
-/// Nothing but what is found out while calls are recorded.
-fn waits_only(asked: &Observe) -> TraceOptions {
-    let selection = Selection { functions: asked.functions, ..Selection::default() };
-    TraceOptions { to: TraceTo::Nobody, selection, ranks: None, when: When::Always, waits: true, is_shown: true }
+/// Nothing but what is found out while calls are recorded, by whoever looks at them.
+fn nothing_written(asked: &Observe) -> TraceOptions {
+    TraceOptions {
+        to: TraceTo::Nobody,
+        selection: Selection { functions: asked.functions, ..Selection::default() },
+        ranks: None,
+        when: When::Always,
+        waits: asked.waits,
+        latest: LatestCalls::Kept,
+    }
 }
 
-/// What is recorded. Calls that are kept in memory are in that of whoever attaches, which is not asked of others.
+/// What is recorded.
 pub(super) fn traced(asked: &Trace, trace_bpf: bool) -> Options {
     let (target, jobs) = chosen(&asked.targets);
     let trace = TraceOptions {
@@ -67,10 +73,10 @@ pub(super) fn traced(asked: &Trace, trace_bpf: bool) -> Options {
         ranks: asked.traced.ranks.clone(),
         when: asked.flight.when(true).or(asked.window).unwrap_or_default(),
         waits: asked.waits,
-        is_shown: false,
+        latest: LatestCalls::None,
     };
     Options {
-        engine: if asked.flight.flight.is_some() { EngineChoice::Ebpf } else { EngineChoice::Auto },
+        engine: EngineChoice::Auto,
         wait: asked.wait,
         ignore_pcontrol: asked.ignore_pcontrol,
         duration: asked.duration,

@@ -33,7 +33,7 @@ use super::{
     terminal::{show, width, width_of},
     traces::{compared, is_trace, of_clocks},
     waits::{Waits, WaitsError, waits},
-    words::{parse_hang, parse_observation, parse_trace, query_of, query_of_hang, query_of_trace},
+    words::{parse_hang, parse_observation, parse_trace, query_of, query_of_hang, query_of_node, query_of_trace},
 };
 use crate::{
     agent::{self, Understand},
@@ -47,7 +47,7 @@ use crate::{
     session::{
         self, ByService, EngineChoice, Options, Outcome, ProfileTo, Returns, SessionError,
         launched::{self, RunOptions},
-        trace::{DumpError, TraceOptions, TraceTo, ask},
+        trace::{DumpError, LatestCalls, TraceOptions, TraceTo, ask},
     },
 };
 
@@ -243,19 +243,19 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let view = view(asked)?;
     let without = Options { is_viewed: view.is_some(), ..options(asked, arguments.trace_bpf) };
     let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
-    let request = Request::new(query_of(&without), engine, Kind::Observation);
+    let (query, request) = (query_of(&without), Request::new(query_of_node(&without), engine, Kind::Observation));
     let on = (&asked.nodes, asked.targets.job.as_deref());
-    let placed = placed(without, on, request, &[], arguments).await?;
+    let placed = placed(without, on, (query, request), &[], arguments).await?;
     let options = Options { view, record: asked.record.to(), ..placed };
     Ok(session::run(&options).await?.into())
 }
 
-/// With the nodes that are meant, by name or as those of a job, the service that may be asked, and the width of the terminal. `of_one_node`:
-/// options that are not for several nodes, and whether they were given.
+/// With the nodes that are meant, by name or as those of a job, which are asked by a request, the service that may be asked by a query, and
+/// the width of the terminal. `of_one_node`: options that are not for several nodes, and whether they were given.
 async fn placed(
     options: Options,
     (on, job): (&OnNodes, Option<&str>),
-    request: Request,
+    (query, request): (String, Request),
     of_one_node: &[(&'static str, bool)],
     arguments: &Arguments,
 ) -> Result<Options, CommandError> {
@@ -263,7 +263,7 @@ async fn placed(
         return Err(CommandError::AttachOnNodes);
     }
     let named = arguments.socket.as_deref();
-    let service = ByService { socket: socket(named), is_named: named.is_some(), query: request.query.clone() };
+    let service = ByService { socket: socket(named), is_named: named.is_some(), query };
     let nodes = on_nodes(on, job, request, arguments.verbose).await.map_err(SessionError::from)?;
     if let (Some(_), Some((option, _))) = (&nodes, of_one_node.iter().find(|(_, is_given)| *is_given)) {
         return Err(CommandError::NotOverNodes(option));
@@ -350,10 +350,11 @@ async fn hand_on(asked: &PushTo, arguments: &Arguments) -> Result<Exit, CommandE
 
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {
     let options = traced(asked, arguments.trace_bpf);
-    let request = Request::new(query_of_trace(&options), String::new(), Kind::Trace);
+    let query = query_of_trace(&options);
+    let request = Request::new(query.clone(), String::new(), Kind::Trace);
     let on = (&asked.nodes, asked.targets.job.as_deref());
     let of_one_node = [("--flight", asked.flight.flight.is_some()), ("--waits", asked.waits)];
-    let options = placed(options, on, request, &of_one_node, arguments).await?;
+    let options = placed(options, on, (query, request), &of_one_node, arguments).await?;
     Ok(session::run(&options).await?.into())
 }
 
@@ -473,7 +474,7 @@ fn trace_to(run: &Run) -> Option<TraceOptions> {
     let to = run.trace.clone().map_or(TraceTo::Nobody, |path| TraceTo::File { path, mode });
     let waits = run.waits;
     let is_asked = waits || run.trace.is_some();
-    is_asked.then_some(TraceOptions { to, selection, ranks, when, waits, is_shown: false })
+    is_asked.then_some(TraceOptions { to, selection, ranks, when, waits, latest: LatestCalls::None })
 }
 
 async fn run_command(run: &Run, arguments: &Arguments) -> Exit {

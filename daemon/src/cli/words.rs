@@ -13,12 +13,12 @@ use crate::{
     hang::{self, Form},
     session::{
         MaxOverhead, Options, Returns,
-        trace::{TraceOptions, TraceTo, When},
+        trace::{LatestCalls, TraceOptions, TraceTo, When, typed_flight_span},
     },
 };
 
 /// What another process may be asked for. Where results go is the asker's own matter, and so is when it ends.
-const OF_OBSERVATIONS: [&str; 23] = [
+const OF_OBSERVATIONS: [&str; 24] = [
     "all-jobs",
     "comm",
     "functions",
@@ -38,6 +38,7 @@ const OF_OBSERVATIONS: [&str; 23] = [
     "pid-of",
     "plain",
     "returns",
+    "single-calls",
     "traffic",
     "view",
     "wait",
@@ -45,9 +46,11 @@ const OF_OBSERVATIONS: [&str; 23] = [
 ];
 /// Of a view it is only said that there is one.
 const ANY_VIEW: &str = "any";
-const OF_TRACES: [&str; 12] = [
+const OF_TRACES: [&str; 14] = [
     "all-jobs",
     "comm",
+    "dump-on-hang",
+    "flight",
     "functions",
     "ignore-pcontrol",
     "job",
@@ -68,7 +71,7 @@ pub fn parse_observation(words: Vec<String>) -> Result<Options, String> {
     if !asked.has_target() {
         return Err("what is to be observed? pid-of, pid, job or all-jobs says it".into());
     }
-    if asked.waits && asked.returns == Returns::Off {
+    if (asked.waits || asked.single_calls) && asked.returns == Returns::Off {
         return Err("waits needs to see when calls return".into());
     }
     // Whoever asks ends it.
@@ -87,7 +90,14 @@ pub fn parse_trace(words: Vec<String>) -> Result<Options, String> {
 
 /// Whoever asks ends it, and looks at it, too.
 fn for_another(asked: Options) -> Options {
-    let trace = asked.trace.map(|trace| TraceOptions { to: TraceTo::Nobody, is_shown: false, ..trace });
+    let trace = asked.trace.map(|trace| TraceOptions {
+        to: TraceTo::Nobody,
+        latest: match trace.latest {
+            LatestCalls::None => LatestCalls::None,
+            LatestCalls::HandedOn | LatestCalls::Kept => LatestCalls::HandedOn,
+        },
+        ..trace
+    });
     Options { trace, duration: None, is_thrifty: true, ..asked }
 }
 
@@ -117,6 +127,16 @@ fn parsed(words: Vec<String>, permitted: &[&str], command: &[&str]) -> Result<Ar
 
 /// What [`parse_observation`] understands as this, for a URL.
 pub(super) fn query_of(options: &Options) -> String {
+    query(options, options.trace.as_ref().map(|trace| trace.waits))
+}
+
+/// The same for agents, which hand on each call to where those of all nodes are looked at together.
+pub(super) fn query_of_node(options: &Options) -> String {
+    query(options, options.trace.as_ref().map(|_| false))
+}
+
+/// `waits`: whether they are looked for where calls are recorded; `None`: calls are not.
+fn query(options: &Options, waits: Option<bool>) -> String {
     let default = Arguments::try_parse_from(["mpiprobe"]).map(|arguments| arguments.observe);
     let mut query = Serializer::new(String::new());
     add_targets(&mut query, &options.target, &options.jobs);
@@ -124,9 +144,10 @@ pub(super) fn query_of(options: &Options) -> String {
         ("wait", options.wait),
         ("nested", options.nested),
         ("ignore-pcontrol", options.ignore_pcontrol),
-        // The latter has both.
+        // The latter two have both.
         ("traffic", options.traffic && options.trace.is_none()),
-        ("waits", options.trace.is_some()),
+        ("waits", waits == Some(true)),
+        ("single-calls", waits == Some(false)),
         ("once", options.once),
         ("plain", options.once),
     ];
@@ -175,8 +196,18 @@ pub(super) fn query_of_trace(options: &Options) -> String {
     }
     add_functions(&mut query, options.functions);
     if let Some(TraceOptions { selection, ranks, when, .. }) = &options.trace {
-        if matches!(when, When::Windows { .. }) {
-            query.append_pair("window", &when.to_string());
+        match when {
+            When::Always => {}
+            When::Windows { .. } => {
+                query.append_pair("window", &when.to_string());
+            }
+            // How much memory it may take, and where it is written, is a matter of whoever keeps it.
+            When::Flight(flight) => {
+                query.append_pair("flight", &typed_flight_span(flight.span));
+                if let Some(patience) = flight.hang {
+                    query.append_pair("dump-on-hang", &format!("{}ns", patience.as_nanos()));
+                }
+            }
         }
         if let Some(ranks) = ranks {
             query.append_pair("ranks", &ranks.to_string());
@@ -258,6 +289,7 @@ mod tests {
             &["--job", "ompi:77@1000", "--functions", "p2p,-Send", "--max-threads", "77", "--max-stats", "99"],
             &["--pid-of", "x", "--max-overhead", "off"],
             &["--pid-of", "x", "--waits", "--functions", "p2p"],
+            &["--pid-of", "x", "--single-calls"],
             &["--pid-of", "x", "--max-overhead", "0.5%"],
             &["--all-jobs", "--nested", "--ignore-pcontrol", "--max-flows", "7", "--max-communicators", "8"],
             &[
@@ -289,6 +321,8 @@ mod tests {
             &["--job", "4711", "--wait", "--ignore-pcontrol", "--functions", "coll"],
             &["--all-jobs", "--window", "200ms@every:10s", "--ranks", "0,4-7"],
             &["--pid", "5", "--pid", "7", "--waits"],
+            &["--pid-of", "x", "--flight", "90s", "--dump-on-hang", "1.5s"],
+            &["--pid-of", "x", "--flight", "5000calls"],
             &["--pid-of", "a b&c", "--min-duration", "10us", "--comm", "row*", "--comm", "w&x"],
         ] {
             let asked = ["mpiprobe", "trace", "-o", "/tmp/x.trace", "--duration", "5s"].iter().chain(asked);
@@ -325,7 +359,7 @@ mod tests {
         assert!(parse_observation(vec!["--traffic=maybe".into(), "--pid=1".into()]).is_err());
         assert!(parse_hang(vec!["--traffic".into()]).is_err());
         for wrong in
-            ["--output=/tmp/x", "--flight=30s", "--attach=multi", "--hosts=n1", "--file-mode=666", "--duration=5s"]
+            ["--output=/tmp/x", "--flight-memory=9GiB", "--attach=multi", "--hosts=n1", "--file-mode=666", "--duration=5s"]
         {
             let asked = vec!["--pid-of=ring".to_owned(), wrong.to_owned()];
             assert!(parse_trace(asked).unwrap_err().contains("cannot be asked for"), "{wrong}");

@@ -103,6 +103,7 @@ pub(super) async fn follow(
                 Asked::RecentCalls(wanted) => source.show_recent_calls(wanted),
                 Asked::Stacks(wanted) => sinks.show_stacks(wanted, source.show_stacks(wanted)),
                 Asked::Calls => sinks.show_calls(source.calls()),
+                Asked::Dump => source.dump(),
             },
             () = goal.interrupted() => return interrupted(&goal, source),
             () = until(deadline) => return Ok(EndReason::Duration),

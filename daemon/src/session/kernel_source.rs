@@ -79,7 +79,7 @@ pub(super) enum Event {
     Search,
     RecentCalls,
     /// It can be found out who has waited for whom until now, and call sites may be known meanwhile.
-    Waits,
+    LatestCalls,
     /// Calls that had begun before may have returned.
     EarlierCalls,
     /// What observing costs is to be looked at.
@@ -146,7 +146,7 @@ impl Source for KernelSource {
             () = sleep_until(self.last_gathered + GATHER_INTERVAL), if self.observation.has_recent_calls() => {
                 Ok(Event::RecentCalls)
             }
-            () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.has_waits() => Ok(Event::Waits),
+            () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.is_looked_at() => Ok(Event::LatestCalls),
             () = until(self.observation.next_look_at_earlier_calls().map(Instant::from_std)) => Ok(Event::EarlierCalls),
             () = sleep_until(self.observation.next_turn_of_limiter().into()) => Ok(Event::Limit),
         }
@@ -180,7 +180,7 @@ impl Source for KernelSource {
             }
             Event::Limit => self.observation.keep_limit(),
             Event::EarlierCalls => self.observation.look_at_earlier_calls(),
-            Event::Waits => {
+            Event::LatestCalls => {
                 known_until_ns = Some(monotonic_ns());
                 // Of whom the kernel has told, and who has loaded MPI since.
                 self.observation.handle_notices();
@@ -247,6 +247,10 @@ impl Source for KernelSource {
             Some(window) => kept(window),
             None => Calls::Refused(NEED_WAITS.into()),
         }
+    }
+
+    fn dump(&mut self) {
+        self.observation.dump();
     }
 
     fn was_anybody_there(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
-use mpiprobe_trace::store::Replica;
+use mpiprobe_trace::store::{Replica, Window};
 use mpiprobe_view::{Asked, Calls, KeptCalls, Stacks};
 use tokio::{
     sync::mpsc,
@@ -137,7 +137,7 @@ impl Node {
     /// Keeps the next part of its trace. The file is made with the first one: of nodes that the job does not use there is none.
     fn keep(&mut self, to: &TraceTo, chunk: &[u8]) {
         if self.trace.is_none() && self.has_no_trace.is_none() {
-            match IncomingTrace::begin(&to.of_node(&self.name)) {
+            match IncomingTrace::written(&to.of_node(&self.name)) {
                 Ok(trace) => self.trace = trace,
                 Err(error) => {
                     let why = error.to_string();
@@ -315,7 +315,7 @@ impl NodesSource {
     fn look_for_waits(&mut self) -> io::Result<()> {
         let limit = WINDOW / u64::try_from(self.nodes.len()).unwrap_or(1).max(1);
         let kept = self.nodes.iter_mut().map(|node| {
-            let calls = node.calls.insert(Replica::new(limit));
+            let calls = node.calls.insert(Replica::new(Window::new(limit)));
             KeptCalls { node: Some(node.name.clone()), window: calls.window() }
         });
         let kept: Vec<_> = kept.collect();

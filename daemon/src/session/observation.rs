@@ -454,8 +454,15 @@ impl Observation {
     }
 
     /// Whether it is found out who waits for whom, for which call sites are to be known soon.
-    pub(super) fn has_waits(&self) -> bool {
-        self.traced.as_ref().is_some_and(TracedProcesses::has_waits)
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.traced.as_ref().is_some_and(TracedProcesses::is_looked_at)
+    }
+
+    /// What is kept in memory is to be written down by whoever keeps it elsewhere.
+    pub(super) fn dump(&self) {
+        if let Some(traced) = &self.traced {
+            traced.dump();
+        }
     }
 
     /// The latest calls, if they are kept.

@@ -87,6 +87,9 @@ pub(super) trait Source {
         )
     }
 
+    /// What is kept in memory by whoever looks on is to be written down there: all of it goes there first.
+    fn dump(&mut self) {}
+
     /// Whether an MPI process has been observed yet.
     fn was_anybody_there(&self) -> bool;
 

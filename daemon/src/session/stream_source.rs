@@ -2,14 +2,14 @@
 
 use mpiprobe_model::{EndReason, Profile, RecentCalls};
 use mpiprobe_report::present::{recording::profile_of_json, say};
-use mpiprobe_trace::store::Replica;
+use mpiprobe_trace::store::{Replica, Window};
 use mpiprobe_view::{Asked, Calls, Stacks};
 use tokio::sync::mpsc;
 
 use super::{
     error::SessionError,
     source::{NEED_WAITS, Source, StacksBy, kept},
-    trace::{IncomingTrace, TraceOptions, WINDOW},
+    trace::{Asked as AskedToDump, IncomingTrace, LatestCalls, TraceOptions, WINDOW},
 };
 use crate::{
     asking::{AskError, Head, Lines, Service},
@@ -68,6 +68,8 @@ pub(super) enum Event {
     /// The next message of those that single calls are kept by.
     Calls(Vec<u8>),
     Undone(Undone),
+    /// Somebody here wants what is kept in memory to be written down.
+    AskedToDump(AskedToDump),
     Begun,
     Ended,
 }
@@ -79,9 +81,9 @@ impl StreamSource {
         query: &str,
         trace: Option<&TraceOptions>,
     ) -> Result<Self, SessionError> {
-        let waits = trace.is_some_and(|trace| trace.waits);
-        let trace = trace.map(|trace| IncomingTrace::begin(&trace.to)).transpose()?.flatten();
-        let calls = if waits && trace.is_none() { SingleCalls::Elsewhere } else { SingleCalls::None };
+        let has_calls = trace.is_some_and(|trace| trace.latest != LatestCalls::None);
+        let trace = trace.map(IncomingTrace::begin).transpose()?.flatten();
+        let calls = if has_calls { SingleCalls::Elsewhere } else { SingleCalls::None };
         let what = if trace.is_some() { "trace" } else { "observe" };
         let mut lines = service.lines(&format!("/v1/{what}?{query}")).await?;
         let first = lines.next().await?.ok_or(AskError::Ended)?;
@@ -151,7 +153,18 @@ impl StreamSource {
                 }
             }
             Event::Undone(Undone { wish: "stacks", why }) => self.stacks = Some(Stacks::Refused(why)),
-            Event::Undone(Undone { wish, why }) => say(format_args!("{wish}: {why}")),
+            Event::Undone(Undone { wish, why }) => {
+                say(format_args!("{wish}: {why}"));
+                if let Some(trace) = self.trace.as_mut().filter(|_| wish == viewed::word(Asked::Dump)) {
+                    trace.fail_requests(&why);
+                }
+            }
+            Event::AskedToDump(asked) => {
+                // What has been called by now is here before the answer.
+                if self.trace.as_mut().is_some_and(|trace| trace.keep_waiting(asked)) {
+                    self.wish(Asked::Dump);
+                }
+            }
             Event::Begun => {}
             Event::Ended => self.has_ended = true,
         }
@@ -200,8 +213,16 @@ impl Source for StreamSource {
         if self.has_ended {
             return std::future::pending().await;
         }
+        let trace = &mut self.trace;
+        let request = async {
+            match trace {
+                Some(trace) => trace.request().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             Some(undone) = self.undone.1.recv() => Ok(Event::Undone(undone)),
+            asked = request => Ok(Event::AskedToDump(asked)),
             event = next(&mut self.lines) => event,
         }
     }
@@ -263,7 +284,7 @@ impl Source for StreamSource {
             SingleCalls::None => Calls::Refused(NEED_WAITS.into()),
             SingleCalls::Kept(calls) => kept(calls.window()),
             SingleCalls::Elsewhere => {
-                let calls = Replica::new(WINDOW);
+                let calls = Replica::new(Window::new(WINDOW));
                 let window = calls.window();
                 self.calls = SingleCalls::Kept(calls);
                 self.wish(Asked::Calls);

@@ -105,8 +105,13 @@ impl TracedProcesses {
     }
 
     /// Whether somebody waits for call sites to be named.
-    pub(super) fn has_waits(&self) -> bool {
-        self.tracing.has_waits()
+    pub(super) fn is_looked_at(&self) -> bool {
+        self.tracing.is_looked_at()
+    }
+
+    /// What is kept in memory is to be written down by whoever keeps it elsewhere.
+    pub(super) fn dump(&self) {
+        self.tracing.dump();
     }
 
     /// Ends the recording, with all that is known by now.

@@ -14,11 +14,14 @@ use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::complete;
 use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement_of};
-use mpiprobe_tests::{Job, Language, Mpi, Profiler, program};
+use mpiprobe_tests::second_user::{home_of, nobody_else};
+use mpiprobe_tests::service::NodeService;
+use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profiler, program};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
 use rustix::process::Signal;
 use rustix::time::{ClockId, clock_gettime};
+use tempfile::TempDir;
 
 use crate::trial;
 
@@ -26,24 +29,65 @@ const DEADLINE: Duration = Duration::from_mins(5);
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
-        trial(mpi, Language::C, "flight_is_dumped_on_request", on_request),
-        trial(mpi, Language::C, "flight_of_a_killed_rank", of_killed_rank),
-        trial(mpi, Language::C, "flight_of_a_hang", of_hang),
+        trial(mpi, Language::C, "flight_is_dumped_on_request", |mpi| on_request(mpi, &By::Root)),
+        trial(mpi, Language::C, "flight_of_a_killed_rank", |mpi| of_killed_rank(mpi, &By::Root)),
+        trial(mpi, Language::C, "flight_of_a_hang", |mpi| of_hang(mpi, &By::Root)),
+        trial(mpi, Language::C, "flight_by_the_service_is_dumped_on_request", |mpi| on_request(mpi, &By::service()?)),
+        trial(mpi, Language::C, "flight_by_the_service_of_a_killed_rank", |mpi| of_killed_rank(mpi, &By::service()?)),
+        trial(mpi, Language::C, "flight_by_the_service_of_a_hang", |mpi| of_hang(mpi, &By::service()?)),
     ]
+}
+
+/// Who records.
+enum By {
+    /// mpiprobe, as root.
+    Root,
+    /// The node service, for a user without any right, in whose memory the calls are, and whose files.
+    Service { service: NodeService, user: u32 },
+}
+
+impl By {
+    fn service() -> Result<Self, Failed> {
+        Ok(Self::Service { service: NodeService::start("")?, user: nobody_else() })
+    }
+
+    fn directory(&self) -> Result<TempDir, Failed> {
+        match self {
+            Self::Root => Ok(tempfile::tempdir()?),
+            Self::Service { user, .. } => Ok(home_of(*user)?),
+        }
+    }
+
+    fn start(&self, job: JobBuilder) -> Result<Job, Failed> {
+        let job = job.own_name().deadline(DEADLINE);
+        let mut job = if let Self::Service { user, .. } = self { job.user(*user) } else { job }.spawn()?;
+        job.wait_for_gate("start")?;
+        Ok(job)
+    }
+
+    /// `mpiprobe trace --flight OPTIONS`, once it observes the job.
+    fn record(&self, job: &Job, to: &Path, options: &[&str]) -> Result<Profiler, Failed> {
+        let first = ["trace", "--json", "--pid-of", job.called(), "-o"].map(OsString::from);
+        let words = first.into_iter().chain([to.into()]).chain(options.iter().map(OsString::from));
+        let mut profiler = match self {
+            Self::Root => Profiler::start(words)?,
+            Self::Service { service, user } => Profiler::spawn(service.client(*user, words))?,
+        };
+        profiler.wait_for("mpiprobe: observing ")?;
+        Ok(profiler)
+    }
+
+    fn user(&self) -> u32 {
+        match self {
+            Self::Root => 0,
+            Self::Service { user, .. } => *user,
+        }
+    }
 }
 
 fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
-}
-
-/// `mpiprobe trace --flight OPTIONS`, once it observes the job.
-fn recording(job: &Job, to: &Path, options: &[&str]) -> Result<Profiler, Failed> {
-    let first = ["trace", "--json", "--pid-of", job.called(), "-o"].map(OsString::from);
-    let options = options.iter().map(OsString::from);
-    let mut profiler = Profiler::start(first.into_iter().chain([to.into()]).chain(options))?;
-    profiler.wait_for("mpiprobe: observing ")?;
-    Ok(profiler)
 }
 
 fn mpiprobe(arguments: &[&str]) -> Result<Output, Failed> {
@@ -56,8 +100,9 @@ fn files(directory: &Path) -> Result<BTreeSet<String>, Failed> {
     Ok(entries.iter().map(|entry| entry.file_name().display().to_string()).collect())
 }
 
-fn tail(mpi: Mpi, file: &Path, job: &Job, until_ns: u64) -> Result<Comparison, Failed> {
-    assert_eq!(fs::metadata(file)?.mode() & 0o7777, 0o600);
+fn tail(mpi: Mpi, by: &By, file: &Path, job: &Job, until_ns: u64) -> Result<Comparison, Failed> {
+    let state = fs::metadata(file)?;
+    assert_eq!((state.uid(), state.mode() & 0o7777), (by.user(), 0o600));
     let compared = agreement_of(mpi, file, job, Order::TruthOutside, Extent::Tail { until_ns })?;
     assert_eq!(compared.clocks_differ_ns, 0, "{compared:?}");
     assert!(compared.before > 0, "nothing came before: {compared:?}");
@@ -65,13 +110,12 @@ fn tail(mpi: Mpi, file: &Path, job: &Job, until_ns: u64) -> Result<Comparison, F
 }
 
 /// Somebody asks twice, by command and by signal; the job goes on, and its profile is exact.
-fn on_request(mpi: Mpi) -> Result<(), Failed> {
-    let directory = tempfile::tempdir()?;
+fn on_request(mpi: Mpi, by: &By) -> Result<(), Failed> {
+    let directory = by.directory()?;
     let path = directory.path().join("job.trace");
     let builder = Job::builder(mpi, program::SEMANTICS_THREADS).args(["4", "60"]).gates(&["start", "3"]).log();
-    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
-    job.wait_for_gate("start")?;
-    let mut profiler = recording(&job, &path, &["--functions", "all", "--flight", "1000calls"])?;
+    let mut job = by.start(builder)?;
+    let mut profiler = by.record(&job, &path, &["--functions", "all", "--flight", "1000calls"])?;
     job.open_gate("start")?;
     job.wait_for_gate("3")?;
     let until_ns = now_ns();
@@ -94,7 +138,7 @@ fn on_request(mpi: Mpi) -> Result<(), Failed> {
     assert_eq!(fs::read_to_string(directory.path().join("job.2.trace"))?, "precious");
     for file in ["job.trace", "job.3.trace"] {
         let file = directory.path().join(file);
-        tail(mpi, &file, &job, until_ns)?;
+        tail(mpi, by, &file, &job, until_ns)?;
         let trace = TraceFiles::open(&[&file])?;
         let mut kept: BTreeMap<Option<u32>, u64> = BTreeMap::new();
         for location in trace.definitions().location_ids() {
@@ -138,14 +182,13 @@ fn are_read(file: &Path) -> Result<(), Failed> {
 }
 
 /// A rank is killed: what all ranks have called in the time before is there.
-fn of_killed_rank(mpi: Mpi) -> Result<(), Failed> {
-    let directory = tempfile::tempdir()?;
+fn of_killed_rank(mpi: Mpi, by: &By) -> Result<(), Failed> {
+    let directory = by.directory()?;
     let path = directory.path().join("job.trace");
     let builder =
         Job::builder(mpi, program::RING).ranks(2).args(["--forever", "--pause-us", "2000"]).gates(&["start"]).log();
-    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
-    job.wait_for_gate("start")?;
-    let mut profiler = recording(&job, &path, &["--functions", "all", "--flight", "300ms"])?;
+    let mut job = by.start(builder)?;
+    let mut profiler = by.record(&job, &path, &["--functions", "all", "--flight", "300ms"])?;
     job.open_gate("start")?;
     // Which takes a second at least.
     job.wait_for_calls("MPI_Allreduce", 500)?;
@@ -161,18 +204,17 @@ fn of_killed_rank(mpi: Mpi) -> Result<(), Failed> {
         BTreeSet::from(["job.trace".to_owned()]),
         "one file for all ranks that died of it"
     );
-    tail(mpi, &path, &job, u64::MAX)?;
+    tail(mpi, by, &path, &job, u64::MAX)?;
     are_read(&path)
 }
 
 /// A job hangs: who is where in it is there. Nobody has asked; then it is killed, which is another reason.
-fn of_hang(mpi: Mpi) -> Result<(), Failed> {
-    let directory = tempfile::tempdir()?;
+fn of_hang(mpi: Mpi, by: &By) -> Result<(), Failed> {
+    let directory = by.directory()?;
     let path = directory.path().join("job.trace");
     let builder = Job::builder(mpi, program::HANG).ranks(2).gates(&["start"]).truth(true);
-    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
-    job.wait_for_gate("start")?;
-    let mut profiler = recording(&job, &path, &["--flight", "1h", "--dump-on-hang", "1s"])?;
+    let mut job = by.start(builder)?;
+    let mut profiler = by.record(&job, &path, &["--flight", "1h", "--dump-on-hang", "1s"])?;
     job.open_gate("start")?;
     profiler.wait_for("because no call has returned for 1s, and 2 are open for longer")?;
     let trace = TraceFiles::open(&[&path])?;

@@ -34,6 +34,16 @@ pub enum FlightSpan {
     Calls(u64),
 }
 
+impl FlightSpan {
+    /// How many events a chunk has at most, of which the oldest are dropped whole.
+    pub(super) fn events_of_chunk(self) -> u32 {
+        match self {
+            Self::Time(_) => CHUNK,
+            Self::Calls(calls) => u32::try_from((calls / CHUNKS_OF_SPAN).max(SMALLEST)).unwrap_or(CHUNK).min(CHUNK),
+        }
+    }
+}
+
 /// Events of the last span, compressed. It holds at least that, and at most an eighth more and a chunk of each thread; less if that takes more memory than
 /// it may have.
 #[derive(Debug)]
@@ -67,12 +77,7 @@ impl FlightBuffer {
         if self.open.len() <= location.index() {
             self.open.resize_with(location.index() + 1, OpenChunk::default);
         }
-        let most = match self.span {
-            FlightSpan::Time(_) => CHUNK,
-            FlightSpan::Calls(calls) => {
-                u32::try_from((calls / CHUNKS_OF_SPAN).max(SMALLEST)).unwrap_or(CHUNK).min(CHUNK)
-            }
-        };
+        let most = self.span.events_of_chunk();
         let Some(open) = self.open.get_mut(location.index()) else { return Ok(()) };
         if open.columns.count() == 0 {
             self.open_bytes += OPEN_LOCATION;

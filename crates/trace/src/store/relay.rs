@@ -1,7 +1,7 @@
 //! A window that is kept a second time, by another process: what comes into the one is told to the other.
 //!
-//! A message is a byte that says what follows: what was dropped before ([`BEFORE`]); a chunk as it is in a file ([`CHUNK`]); or until when
-//! all is known, and chunks of calls that are open ([`KNOWN`]).
+//! A message is a byte that says what follows: what was dropped before ([`BEFORE`]); a chunk as it is in a file ([`CHUNK`]); until when all
+//! is known, and chunks of calls that are open ([`KNOWN`]); or why what there is now is to be kept ([`WANTED`]).
 
 use std::fmt;
 
@@ -17,6 +17,7 @@ use crate::{definitions::LocationId, event::Event};
 pub(super) const BEFORE: u8 = 0;
 pub(super) const CHUNK: u8 = 1;
 pub(super) const KNOWN: u8 = 2;
+pub(super) const WANTED: u8 = 3;
 
 /// Takes a message, and says whether more is wanted.
 pub(super) type Tell = dyn FnMut(&[u8]) -> bool + Send;
@@ -57,6 +58,10 @@ impl Relay {
         let mut known = known_until_ns.to_le_bytes().to_vec();
         known.extend(chunks.iter().flat_map(|chunk| chunk.stored.bytes(0)));
         self.tell_definitions() && self.tell(KNOWN, &known)
+    }
+
+    pub(super) fn want(&mut self, why: &str) -> bool {
+        self.tell_definitions() && self.tell(WANTED, why.as_bytes())
     }
 
     /// What events refer to comes before them.

@@ -10,7 +10,7 @@ use super::{
     definition::Definition,
     error::FollowError,
     kept::{Dropped, Kept},
-    relay::{BEFORE, CHUNK, KNOWN},
+    relay::{BEFORE, CHUNK, KNOWN, WANTED},
     stored::{Keeper as _, Stored},
     window::Window,
     wire::Malformed,
@@ -30,18 +30,21 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// `limit`: as of the window.
-    pub fn new(limit: u64) -> Self {
-        Self { window: Arc::new(Window::new(limit)), functions: Vec::new() }
+    /// `window`: an empty one.
+    pub fn new(window: Window) -> Self {
+        Self { window: Arc::new(window), functions: Vec::new() }
     }
 
     pub fn window(&self) -> Arc<Window> {
         Arc::clone(&self.window)
     }
 
-    /// The next message of [`Window::relay`].
-    pub fn take(&mut self, message: &[u8]) -> Result<(), FollowError> {
-        self.understand(message).map_err(|Malformed(why)| FollowError(why))
+    /// The next message of [`Window::relay`]. Gives why what there is now is to be kept, if it says that: [`Window::want`].
+    pub fn take(&mut self, message: &[u8]) -> Result<Option<String>, FollowError> {
+        if let Some((&WANTED, why)) = message.split_first() {
+            return Ok(Some(String::from_utf8_lossy(why).into_owned()));
+        }
+        self.understand(message).map_err(|Malformed(why)| FollowError(why)).map(|()| None)
     }
 
     fn understand(&mut self, message: &[u8]) -> Result<(), Malformed> {

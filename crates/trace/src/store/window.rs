@@ -12,6 +12,7 @@ use super::{
     definition::Definition,
     dump::Dump,
     error::WriteError,
+    flight::FlightSpan,
     kept::Kept,
     relay::Relay,
     stored::{Keeper, Stored},
@@ -27,6 +28,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Window {
     limit: u64,
+    /// What is kept at most, if there is more room.
+    span: Option<FlightSpan>,
     now: Mutex<Now>,
     /// Somebody looks.
     is_watched: AtomicBool,
@@ -40,7 +43,9 @@ struct Now {
     open_calls: Vec<(LocationId, Event)>,
     /// Calls that had returned by then are there, ns.
     known_until_ns: u64,
-    /// Something was dropped.
+    /// End of the last event of all, ns.
+    newest_ns: u64,
+    /// Something was dropped for want of room.
     is_short: bool,
     /// Raised with whatever is new.
     version: u64,
@@ -61,7 +66,12 @@ pub struct WindowMoment {
 impl Window {
     /// `limit`: how much memory chunks may take, bytes. It is more only by what somebody still looks at that has been dropped.
     pub fn new(limit: u64) -> Self {
-        Self { limit, now: Mutex::default(), is_watched: AtomicBool::new(false), relays: Mutex::default() }
+        Self { limit, span: None, now: Mutex::default(), is_watched: AtomicBool::new(false), relays: Mutex::default() }
+    }
+
+    /// One that keeps no more than that either, which ends with the last event of all: of a job that hangs, what came before that is kept.
+    pub fn of_span(span: FlightSpan, limit: u64) -> Self {
+        Self { span: Some(span), ..Self::new(limit) }
     }
 
     /// Takes over what somebody else has kept before.
@@ -76,6 +86,11 @@ impl Window {
 
     fn relays(&self) -> MutexGuard<'_, Vec<Relay>> {
         self.relays.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells those who keep the same elsewhere that what there is now is to be kept, and why.
+    pub fn want(&self, why: &str) {
+        self.relays().retain_mut(|relay| relay.want(why));
     }
 
     /// Calls that had returned by then have been given, and those are open.
@@ -115,6 +130,11 @@ impl Window {
         self.lock().version
     }
 
+    /// Whether something was dropped for want of room.
+    pub fn is_short(&self) -> bool {
+        self.lock().is_short
+    }
+
     /// How much memory chunks take, bytes.
     pub fn bytes(&self) -> u64 {
         self.lock().kept.bytes()
@@ -122,7 +142,7 @@ impl Window {
 
     /// All that is in it now. What is written meanwhile is not held up by what is made of it.
     pub fn moment(&self) -> Result<WindowMoment, WriteError> {
-        let Now { kept, open_calls, known_until_ns, is_short, version } = self.lock().clone();
+        let Now { kept, open_calls, known_until_ns, is_short, version, .. } = self.lock().clone();
         Ok(WindowMoment { dump: kept.dump(&open_calls)?, known_until_ns, is_short, version })
     }
 }
@@ -141,7 +161,16 @@ impl Keeper for Window {
         // What was open when that was noted, and has returned since, is in the chunk.
         let (thread, until_ns) = (LocationId(stored.head.location), stored.head.until_ns);
         now.open_calls.retain(|(location, event)| *location != thread || event.time_ns() >= until_ns);
-        now.kept.keep(stored, calls, phase);
+        now.newest_ns = now.newest_ns.max(until_ns);
+        let process = now.kept.keep(stored, calls, phase);
+        match (self.span, process) {
+            (Some(FlightSpan::Time(span)), _) => {
+                let from_ns = now.newest_ns.saturating_sub(span);
+                now.kept.drop_before(from_ns);
+            }
+            (Some(FlightSpan::Calls(calls)), Some(process)) => now.kept.drop_beyond(process, calls),
+            (Some(FlightSpan::Calls(_)), None) | (None, _) => {}
+        }
         now.is_short |= now.kept.make_room(self.limit, 0);
         now.version += 1;
     }

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::*;
 use crate::{
     Definitions, HandMade, Numbers, Span, Trace, call, in_order,
-    store::{Replica, TraceFiles, TraceWriter, copy},
+    store::{FlightSpan, Replica, TraceFiles, TraceWriter, copy},
 };
 
 /// Writes a trace beside which there is a window, in portions of so many events.
@@ -167,6 +167,55 @@ fn a_call_that_has_returned_since_is_not_open() {
     assert_eq!((events(&trace, 0), events(&trace, 1)), (vec![open(0).1], vec![returned]));
 }
 
+/// Somebody elsewhere keeps the last part only, and is told when that is wanted.
+#[test]
+fn no_more_is_kept_elsewhere_than_a_span() {
+    let made = HandMade::halo(3, 400);
+    let until_ns = made.span().until_ns;
+    for span in [FlightSpan::Time(until_ns / 4), FlightSpan::Calls(900)] {
+        let window = Arc::new(Window::new(1 << 20));
+        let replica = Arc::new(Mutex::new(Replica::new(Window::of_span(span, 1 << 20))));
+        let wanted = Arc::<Mutex<Vec<(String, u64)>>>::default();
+        let (of_relay, told) = (Arc::clone(&replica), Arc::clone(&wanted));
+        let take = move |message: &[u8]| {
+            let mut replica = of_relay.lock().unwrap();
+            if let Some(why) = replica.take(message).unwrap() {
+                let events = replica.window().moment().unwrap().dump.event_count();
+                told.lock().unwrap().push((why, events));
+            }
+            true
+        };
+        window.relay(take).unwrap();
+        let mut writer = TraceWriter::with_window(Vec::new(), Arc::clone(&window)).unwrap();
+        copy::define(&made.definitions, |definition| writer.define(definition));
+        for (number, event) in (1..).zip(in_order(&made, made.definitions.location_ids(), Span::ALL)) {
+            let (location, event) = event.unwrap();
+            writer.push(location, &event).unwrap();
+            if number % 60 == 0 {
+                writer.flush().unwrap();
+            }
+        }
+        writer.finish().unwrap();
+        window.want("rank 1 has died");
+        let kept = replica.lock().unwrap().window();
+        assert_eq!(*wanted.lock().unwrap(), [("rank 1 has died".to_owned(), kept.moment().unwrap().dump.event_count())]);
+        let trace = read(&kept);
+        for location in 0..3 {
+            let (all, last) = (events(&made, location), events(&trace, location));
+            assert_eq!(last, all[all.len() - last.len()..], "{span:?}");
+            let is_enough = match span {
+                FlightSpan::Time(ns) => {
+                    let (before, from_ns) = (&all[all.len() - last.len() - 1], until_ns - ns);
+                    before.end_ns() < from_ns && last[0].time_ns() > from_ns - until_ns / 20
+                }
+                // A chunk more, at most.
+                FlightSpan::Calls(calls) => (calls..calls + 60).contains(&(last.len() as u64)),
+            };
+            assert!(is_enough, "{span:?}: {} events of {}", last.len(), all.len());
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -180,7 +229,7 @@ proptest! {
         let until_ns = made.span().until_ns;
         made.push(0, Event::Phase(PhaseChange { at_ns: until_ns + 5, phase: Some("solve".into()), is_on: true }));
         let window = Arc::new(Window::new(limit));
-        let replica = Arc::new(Mutex::new(Replica::new(limit)));
+        let replica = Arc::new(Mutex::new(Replica::new(Window::new(limit))));
         let mut writer = TraceWriter::with_window(Vec::new(), Arc::clone(&window)).unwrap();
         copy::define(&made.definitions, |definition| writer.define(definition));
         for (number, event) in in_order(&made, made.definitions.location_ids(), Span::ALL).enumerate() {
@@ -208,8 +257,8 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_told_to_a_replica_is_no_panic(messages: Vec<Vec<u8>>, kind in 0u8..4) {
-        let mut replica = Replica::new(1 << 20);
+    fn whatever_is_told_to_a_replica_is_no_panic(messages: Vec<Vec<u8>>, kind in 0u8..5) {
+        let mut replica = Replica::new(Window::new(1 << 20));
         for message in messages {
             let _ = replica.take(&message);
             let _ = replica.take(&[&[kind], message.as_slice()].concat());

@@ -7,6 +7,7 @@ use super::{
     chunk::Kind,
     definition::Definition,
     error::WriteError,
+    flight::FlightSpan,
     stored::{Keeper, OpenChunk, Stored},
 };
 use crate::{definitions::LocationId, event::Event};
@@ -20,6 +21,8 @@ pub struct TraceWriter<W: Write> {
     to: W,
     /// By location.
     open: Vec<OpenChunk>,
+    /// Events of a chunk, at most.
+    most: u32,
     definitions: Vec<Definition>,
     sequence: u32,
     written: u64,
@@ -43,7 +46,13 @@ impl<W: Write> TraceWriter<W> {
         to.write_all(&head)?;
         let definitions = vec![Definition::own_functions()];
         let (open, dropped, written) = (Vec::new(), Vec::new(), head.len() as u64);
-        Ok(Self { to, open, definitions, sequence: 0, written, dropped, keeper: None })
+        Ok(Self { to, open, most: CHUNK, definitions, sequence: 0, written, dropped, keeper: None })
+    }
+
+    /// With chunks of which somebody may drop the oldest who keeps no more than such a span.
+    #[must_use]
+    pub fn for_span(self, span: FlightSpan) -> Self {
+        Self { most: span.events_of_chunk(), ..self }
     }
 
     /// Something that events refer to from now on, or more of what is known of it. Communicators, windows and files are called in events
@@ -62,7 +71,7 @@ impl<W: Write> TraceWriter<W> {
         }
         let Some(open) = self.open.get_mut(location.index()) else { return Ok(()) };
         open.push(event);
-        if open.columns.count() >= CHUNK { self.close(location) } else { Ok(()) }
+        if open.columns.count() >= self.most { self.close(location) } else { Ok(()) }
     }
 
     /// Writes out everything so far, as far as that is possible.

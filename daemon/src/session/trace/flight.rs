@@ -1,15 +1,10 @@
-//! A trace that stays in memory: when the last part of it becomes a file, and which.
+//! A trace that stays in memory: when the last part of it becomes a file.
 
 use std::{
     collections::BTreeSet,
-    io,
-    path::{Path, PathBuf},
-    sync::mpsc::Sender,
-    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use mpiprobe_discover::files::NewFile;
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
     Process,
@@ -17,25 +12,28 @@ use mpiprobe_trace::{
 };
 
 use super::{
-    TraceError,
-    options::{FlightOptions, distinguished},
+    dumps::{Asked, Dumps, reasons, refuse},
+    elsewhere::Elsewhere,
+    options::FlightOptions,
 };
 
 /// How long after a rank's death the others are waited for: what they come to because of it belongs to the same file.
 const SETTLING: Duration = Duration::from_secs(1);
-/// Names that are tried for a file, from the last one that was free on.
-const MOST_NAMES: u32 = 10_000;
 /// How often it is looked at what is too old, at least and at most.
 const TRIM_INTERVALS: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
 
-/// Who is told what has come of a dump: the path of the file, or why there is none.
-pub(super) type Reply = Sender<Result<String, String>>;
+/// Who keeps what is recorded, and writes it down.
+#[derive(Debug)]
+pub(super) enum Keeper {
+    Here(Dumps),
+    Elsewhere(Elsewhere),
+}
 
-/// When a recording in memory is written down, and what has been.
+/// When a recording in memory is written down.
 #[derive(Debug)]
 pub(super) struct Flight {
     options: FlightOptions,
-    names: Names,
+    keeper: Keeper,
     /// Whether whoever ends without `MPI_Finalize` is known by that.
     judges_ends: bool,
     /// Why it is to be written as soon as possible.
@@ -44,16 +42,8 @@ pub(super) struct Flight {
     failure: Option<(Instant, String)>,
     /// Jobs of which a rank has died: one file of each.
     failed: BTreeSet<Option<String>>,
-    writing: Option<JoinHandle<()>>,
     is_short_told: bool,
     quiet: Quiet,
-    dumps: u32,
-}
-
-#[derive(Debug)]
-struct Asked {
-    why: String,
-    reply: Option<Reply>,
 }
 
 /// For how long no call has returned.
@@ -73,21 +63,17 @@ impl Quiet {
 }
 
 impl Flight {
-    /// Tries whether files can be made there, and leaves none.
-    pub(super) fn new(options: FlightOptions, path: &Path, mode: u32, judges_ends: bool) -> Result<Self, TraceError> {
-        drop(NewFile::create(path, mode).map_err(|error| TraceError::file(path, error))?);
-        Ok(Self {
+    pub(super) fn new(options: FlightOptions, keeper: Keeper, judges_ends: bool) -> Self {
+        Self {
             options,
-            names: Names { path: path.into(), mode, next: 1 },
+            keeper,
             judges_ends,
             asked: Vec::new(),
             failure: None,
             failed: BTreeSet::new(),
-            writing: None,
             is_short_told: false,
             quiet: Quiet::new(0),
-            dumps: 0,
-        })
+        }
     }
 
     /// How often the buffer is to be trimmed.
@@ -99,8 +85,12 @@ impl Flight {
     }
 
     /// Somebody wants it.
-    pub(super) fn ask(&mut self, why: String, reply: Option<Reply>) {
-        self.asked.push(Asked { why, reply });
+    pub(super) fn ask(&mut self, asked: Asked) {
+        self.asked.push(asked);
+    }
+
+    fn ask_because(&mut self, why: String) {
+        self.ask(Asked { why, reply: None });
     }
 
     /// Something has gone wrong that ends a job. Only the first is of interest: what follows is because of that.
@@ -145,7 +135,7 @@ impl Flight {
         self.quiet.is_told = true;
         let calls = if inside == 1 { "one is".to_owned() } else { format!("{inside} are") };
         let patience = humantime::format_duration(patience);
-        self.ask(format!("no call has returned for {patience}, and {calls} open for longer"), None);
+        self.ask_because(format!("no call has returned for {patience}, and {calls} open for longer"));
     }
 
     /// How long a call has to be open to be part of a hang.
@@ -155,154 +145,54 @@ impl Flight {
 
     /// Less than the span is kept.
     pub(super) fn note_short(&mut self) {
-        if !self.is_short_told {
-            self.is_short_told = true;
-            say(format_args!(
-                "the calls of {} take more memory than they may have: less is kept (--flight-memory {})",
-                shown(self.options.span),
-                mpiprobe_report::present::units::binary(self.options.memory)
-            ));
+        if !std::mem::replace(&mut self.is_short_told, true) {
+            say_short(&self.options);
+        }
+    }
+
+    /// Why what is recorded does not come to whoever keeps it.
+    pub(super) fn trouble(&self) -> Option<String> {
+        match &self.keeper {
+            Keeper::Here(_) => None,
+            Keeper::Elsewhere(elsewhere) => elsewhere.trouble(),
         }
     }
 
     /// Whether it is to be written down now. `is_last`: there will be no later time.
     pub(super) fn is_due(&mut self, is_last: bool) -> bool {
-        if !is_last && self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
+        if let Keeper::Here(dumps) = &self.keeper
+            && !is_last
+            && dumps.is_writing()
+        {
             return false;
         }
-        self.wait();
         let is_due = |(moment, _): &(Instant, String)| is_last || *moment <= Instant::now();
         if let Some((_, why)) = self.failure.take_if(|failure| is_due(failure)) {
-            self.ask(why, None);
+            self.ask_because(why);
         }
         !self.asked.is_empty()
     }
 
-    /// Writes it down, beside whatever goes on, and tells all who have asked.
-    pub(super) fn write(&mut self, dump: Result<Dump, WriteError>) {
+    /// It is written down; `dump`: all that is kept here, if it is.
+    pub(super) fn write(&mut self, dump: Option<Result<Dump, WriteError>>) {
         let asked = std::mem::take(&mut self.asked);
-        let dump = match dump {
-            Ok(dump) if dump.event_count() > 0 => dump,
-            Ok(_) => return refuse(asked, "no call has been recorded yet: nothing is written".into()),
-            Err(error) => return refuse(asked, error.to_string()),
-        };
-        let why = asked.iter().map(|asked| asked.why.as_str()).collect::<BTreeSet<_>>();
-        let why = why.into_iter().collect::<Vec<_>>().join("; ");
-        match self.names.create() {
-            Ok((path, file)) => {
-                self.dumps += 1;
-                let write = move || tell(asked, &written(&dump, &path, file, &why));
-                match thread::Builder::new().name("dump".into()).spawn(write) {
-                    Ok(writing) => self.writing = Some(writing),
-                    Err(error) => say(format_args!("cannot write down the last calls: {error}")),
-                }
-            }
-            Err(error) => refuse(asked, TraceError::file(&self.names.path, error).to_string()),
+        match (&mut self.keeper, dump) {
+            (Keeper::Here(dumps), Some(dump)) => dumps.write(dump, asked),
+            (Keeper::Here(_), None) => refuse(asked, "nothing is kept".into()),
+            (Keeper::Elsewhere(elsewhere), _) => elsewhere.want(&reasons(&asked)),
         }
     }
 
-    fn wait(&mut self) {
-        if let Some(writing) = self.writing.take() {
-            // A panic has been told already.
-            let _ = writing.join();
-        }
-    }
-
-    /// All has been written. Gives how many files there are.
-    pub(super) fn finish(mut self) -> u32 {
-        self.wait();
-        self.dumps
-    }
-}
-
-fn refuse(asked: Vec<Asked>, why: String) {
-    say(&why);
-    tell(asked, &Err(why));
-}
-
-fn tell(asked: Vec<Asked>, what: &Result<String, String>) {
-    for reply in asked.into_iter().filter_map(|asked| asked.reply) {
-        // Who has gone away does not want to know.
-        let _ = reply.send(what.clone());
-    }
-}
-
-/// Writes a file whole or not at all, and says so.
-fn written(dump: &Dump, path: &Path, file: NewFile, why: &str) -> Result<String, String> {
-    let mut bytes = 0;
-    let content = |to: &mut dyn io::Write| {
-        let counting = dump.write(Counting { to, bytes: 0 }).map_err(io::Error::other)?;
-        bytes = counting.bytes;
-        Ok(())
-    };
-    let (shown, events) = (path.display(), dump.event_count());
-    match file.write_with(content) {
-        Ok(()) => {
-            let seconds = dump.span_ns().unwrap_or(0) as f64 / 1e9;
-            let each = bytes as f64 / events.max(1) as f64;
-            say(format_args!(
-                "{shown}: {events} events of the last {seconds:.1} s, {bytes} bytes ({each:.1} each), because {why}"
-            ));
-            Ok(std::path::absolute(path).unwrap_or_else(|_| path.into()).display().to_string())
-        }
-        Err(error) => {
-            let error = format!("cannot write a trace to {shown}: {error}");
-            say(&error);
-            Err(error)
-        }
-    }
-}
-
-/// Counts what is written.
-struct Counting<'a> {
-    to: &'a mut dyn io::Write,
-    bytes: u64,
-}
-
-impl io::Write for Counting<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.to.write(bytes)?;
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.to.flush()
-    }
-}
-
-/// `ring.trace`, `ring.2.trace`, `ring.3.trace`…: the first that does not exist.
-#[derive(Debug)]
-struct Names {
-    path: PathBuf,
-    mode: u32,
-    next: u32,
-}
-
-impl Names {
-    fn create(&mut self) -> io::Result<(PathBuf, NewFile)> {
-        let first = self.next;
-        loop {
-            let path = numbered(&self.path, self.next);
-            match NewFile::create(&path, self.mode) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && self.next - first < MOST_NAMES => {
-                    self.next += 1;
-                }
-                made => {
-                    self.next += u32::from(made.is_ok());
-                    return made.map(|file| (path, file));
-                }
+    /// All has been written, or given to whoever writes it. Gives how many files there are, if they are here.
+    pub(super) fn finish(self) -> Option<u32> {
+        match self.keeper {
+            Keeper::Here(dumps) => Some(dumps.finish()),
+            Keeper::Elsewhere(elsewhere) => {
+                elsewhere.finish();
+                None
             }
         }
     }
-}
-
-/// The path with a number before its ending; that of the first one is the path itself.
-fn numbered(path: &Path, number: u32) -> PathBuf {
-    if number <= 1 {
-        return path.into();
-    }
-    distinguished(path, &number.to_string())
 }
 
 /// As it is typed.
@@ -313,32 +203,11 @@ pub(super) fn shown(span: FlightSpan) -> String {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    #[test]
-    fn files_are_numbered_before_their_ending() {
-        let number = |path: &str, number| numbered(Path::new(path), number).display().to_string();
-        assert_eq!(number("a/ring.trace", 1), "a/ring.trace");
-        assert_eq!(number("a/ring.trace", 2), "a/ring.2.trace");
-        assert_eq!(number("ring.v2.trace", 12), "ring.v2.12.trace");
-        assert_eq!((number("ring", 3), number("/x/.ring", 2)), ("ring.3".into(), "/x/.ring.2".into()));
-    }
-
-    #[test]
-    fn no_file_is_overwritten_and_no_number_used_twice() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut names = Names { path: folder.path().join("a.trace"), mode: 0o600, next: 1 };
-        fs::write(folder.path().join("a.2.trace"), "precious").unwrap();
-        let mut make = || {
-            let (path, file) = names.create().unwrap();
-            file.write("x").unwrap();
-            path.file_name().unwrap().to_str().unwrap().to_owned()
-        };
-        assert_eq!([make(), make(), make()], ["a.trace", "a.3.trace", "a.4.trace"]);
-        assert_eq!(fs::read_to_string(folder.path().join("a.2.trace")).unwrap(), "precious");
-    }
+/// Says that less than the span is kept.
+pub(super) fn say_short(options: &FlightOptions) {
+    say(format_args!(
+        "the calls of {} take more memory than they may have: less is kept (--flight-memory {})",
+        shown(options.span),
+        mpiprobe_report::present::units::binary(options.memory)
+    ));
 }

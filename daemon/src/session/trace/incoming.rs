@@ -6,32 +6,112 @@ use std::{
 };
 
 use mpiprobe_report::present::say;
+use mpiprobe_trace::store::{Replica, Window};
+use tokio::sync::mpsc;
 
-use super::{TraceError, file::Sink, options::TraceTo};
+use super::{
+    TraceError,
+    dumps::{Asked, Dumps, refuse},
+    file::Sink,
+    flight::say_short,
+    listen_to_requests,
+    options::{FlightOptions, TraceOptions, TraceTo, When},
+    said_of,
+};
 
-/// One that is kept, or passed on.
+/// One that is written, passed on, or kept in memory.
 #[derive(Debug)]
 pub(in crate::session) struct IncomingTrace {
     path: Option<PathBuf>,
-    sink: Sink,
+    to: To,
     /// Why nothing more is kept: what comes afterwards may need what is missing.
     trouble: Option<String>,
 }
 
+#[derive(Debug)]
+enum To {
+    Sink(Sink),
+    Memory(Box<Memory>),
+}
+
+/// The last part of it, until somebody wants it.
+#[derive(Debug)]
+struct Memory {
+    options: FlightOptions,
+    kept: Replica,
+    is_short_told: bool,
+    dumps: Dumps,
+    requests: mpsc::UnboundedReceiver<Asked>,
+    /// Those who wait for all to have come that had been called when they asked.
+    waiting: Vec<Asked>,
+}
+
 impl IncomingTrace {
     /// `None`: nobody wants it.
-    pub(in crate::session) fn begin(to: &TraceTo) -> Result<Option<Self>, TraceError> {
+    pub(in crate::session) fn begin(options: &TraceOptions) -> Result<Option<Self>, TraceError> {
+        match (options.when, &options.to) {
+            (When::Flight(options), TraceTo::File { path, mode }) => {
+                let (take, requests) = mpsc::unbounded_channel();
+                let dumps = Dumps::new(path, *mode)?;
+                // Whoever has asked is told if nothing is kept any more.
+                listen_to_requests(&options, move |asked| drop(take.send(asked)))?;
+                let kept = Replica::new(Window::of_span(options.span, options.memory));
+                let memory = Memory { options, kept, is_short_told: false, dumps, requests, waiting: Vec::new() };
+                let to = To::Memory(Box::new(memory));
+                Ok(Some(Self { path: None, to, trouble: None }))
+            }
+            (_, to) => Self::written(to),
+        }
+    }
+
+    /// One that is written, or passed on.
+    pub(in crate::session) fn written(to: &TraceTo) -> Result<Option<Self>, TraceError> {
         let path = to.path().map(Path::to_owned);
-        Ok(Sink::of(to)?.map(|sink| Self { path, sink, trouble: None }))
+        Ok(Sink::of(to)?.map(|sink| Self { path, to: To::Sink(sink), trouble: None }))
     }
 
     pub(in crate::session) fn take(&mut self, chunk: &[u8]) {
-        if self.trouble.is_none()
-            && let Err(error) = self.sink.write_all(chunk)
-        {
-            let trouble = format!("{}the trace ends early: {error}", self.name());
+        if self.trouble.is_some() {
+            return;
+        }
+        let taken = match &mut self.to {
+            To::Sink(sink) => sink.write_all(chunk).map_err(|error| format!("the trace ends early: {error}")),
+            To::Memory(memory) => memory.take(chunk),
+        };
+        if let Err(error) = taken {
+            let trouble = format!("{}{error}", self.name());
             say(&trouble);
+            self.fail_requests(&trouble);
             self.trouble = Some(trouble);
+        }
+    }
+
+    /// The next time that somebody wants it to be written down. The wait may be given up.
+    pub(in crate::session) async fn request(&mut self) -> Asked {
+        if let To::Memory(memory) = &mut self.to
+            && let Some(asked) = memory.requests.recv().await
+        {
+            return asked;
+        }
+        std::future::pending().await
+    }
+
+    /// Whoever has asked has it written down once all has come; `false`: nothing more comes.
+    pub(in crate::session) fn keep_waiting(&mut self, asked: Asked) -> bool {
+        match (&mut self.to, &self.trouble) {
+            (To::Memory(memory), None) => memory.waiting.push(asked),
+            (_, trouble) => {
+                refuse(vec![asked], trouble.clone().unwrap_or_else(|| "nothing is kept in memory".into()));
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What has been asked for will not come.
+    pub(in crate::session) fn fail_requests(&mut self, why: &str) {
+        if let To::Memory(memory) = &mut self.to {
+            refuse(std::mem::take(&mut memory.waiting), why.into());
         }
     }
 
@@ -41,15 +121,41 @@ impl IncomingTrace {
     }
 
     /// Nothing more comes.
-    pub(in crate::session) fn finish(self) {
+    pub(in crate::session) fn finish(mut self) {
+        self.fail_requests("the recording has ended");
         let name = self.name();
-        // Whoever it is passed on to knows if that has failed, or is not there.
-        if let (Ok(bytes), true) = (self.sink.finish(), !name.is_empty()) {
-            say(format_args!("{name}{bytes} bytes"));
+        match self.to {
+            // Whoever it is passed on to knows if that has failed, or is not there.
+            To::Sink(sink) => {
+                if let (Ok(bytes), true) = (sink.finish(), !name.is_empty()) {
+                    say(format_args!("{name}{bytes} bytes"));
+                }
+            }
+            To::Memory(memory) => say(format_args!("calls were kept in memory, {}", said_of(memory.dumps.finish()))),
         }
     }
 
     fn name(&self) -> String {
         self.path.as_ref().map_or_else(String::new, |path| format!("{}: ", path.display()))
+    }
+}
+
+impl Memory {
+    fn take(&mut self, message: &[u8]) -> Result<(), String> {
+        let wanted = self.kept.take(message).map_err(|error| format!("no more calls are kept: {error}"))?;
+        if !self.is_short_told && self.kept.window().is_short() {
+            self.is_short_told = true;
+            say_short(&self.options);
+        }
+        if let Some(why) = wanted {
+            let mut asked = std::mem::take(&mut self.waiting);
+            if !why.is_empty() {
+                asked.push(Asked { why, reply: None });
+            }
+            if !asked.is_empty() {
+                self.dumps.write(self.kept.window().moment().map(|moment| moment.dump), asked);
+            }
+        }
+        Ok(())
     }
 }

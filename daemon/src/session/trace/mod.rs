@@ -1,5 +1,7 @@
 //! The course of events, recorded beside an observation.
 
+mod dumps;
+mod elsewhere;
 mod file;
 mod flight;
 mod incoming;
@@ -21,7 +23,10 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-use flight::Flight;
+pub(in crate::session) use dumps::Asked;
+use dumps::Dumps;
+use elsewhere::Elsewhere;
+use flight::{Flight, Keeper};
 pub(in crate::session) use incoming::IncomingTrace;
 use mpiprobe_functions::by_name;
 use mpiprobe_model::{CallSite, WaitStates, analyse::Identity};
@@ -29,26 +34,22 @@ use mpiprobe_observe::{Referred, monotonic_ns};
 use mpiprobe_report::present::{divert_thread, say, thread_listener};
 use mpiprobe_trace::{
     Node, NodeId, Process,
-    store::{FlightBuffer, TraceWriter, Window},
+    store::{FlightBuffer, TraceWriter, Window, WriteError},
 };
 use mpiprobe_tracer::{NewSite, Recorder};
-pub use options::{FlightOptions, Ranks, TraceOptions, TraceTo, When, flight_span};
+pub(in crate::session) use options::WINDOW;
+pub use options::{FlightOptions, LatestCalls, Ranks, TraceOptions, TraceTo, When, flight_span, typed_flight_span};
 pub use requests::{DumpError, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
 use stream::ChunkStream;
 pub use stream::Listener;
 use thiserror::Error;
 pub(in crate::session) use waits::own_cpu_ns;
-use waits::{Latest, Waits};
+use waits::{Feed, Latest, Waits};
 pub(in crate::session) use worker::{Finished, Kept};
-use worker::{Message, Shared, Store, Worker, failed};
+use worker::{Live, Message, Shared, Store, Worker, failed};
 
 use super::host;
-
-/// How much memory the latest calls may take that are kept for whoever looks at them, bytes: some 15 million calls.
-pub(in crate::session) const WINDOW: u64 = 64 << 20;
-/// The same where nobody can look at them.
-const UNSEEN_WINDOW: u64 = 1 << 16;
 
 /// Gives somebody elsewhere, who keeps the same, all that is in a window and what comes, as far as it is taken in time.
 pub(in crate::session) fn relay(window: &Window, to: Listener) -> Result<(), String> {
@@ -132,36 +133,37 @@ impl Tracing {
     pub(in crate::session) fn begin(options: &TraceOptions) -> Result<Self, TraceError> {
         let waits = options.waits.then(Waits::begin).transpose().map_err(TraceError::Thread)?;
         let latest = waits.as_ref().map(Waits::latest);
-        let window = if options.is_shown { WINDOW } else { UNSEEN_WINDOW };
-        let window = waits.as_ref().map(|_| Arc::new(Window::new(window)));
-        let (store, flight) = match (options.when, &options.to) {
+        let feed = waits.as_ref().map(|waits| waits.feed.clone());
+        let (store, window, keeper) = match (options.when, &options.to) {
             (When::Flight(kept), TraceTo::File { path, mode }) => {
-                let finalize = by_name("MPI_Finalize");
-                let judges_ends = finalize.is_some_and(|function| options.selection.functions.contains(function));
-                let flight = Flight::new(kept, path, *mode, judges_ends)?;
-                (Store::Memory(Box::new(FlightBuffer::new(kept.span, kept.memory))), Some((flight, kept)))
+                let keeper = Keeper::Here(Dumps::new(path, *mode)?);
+                (Store::Memory(Box::new(FlightBuffer::new(kept.span, kept.memory))), None, Some((kept, keeper)))
+            }
+            (When::Flight(kept), TraceTo::Listener(to)) => {
+                let elsewhere = Elsewhere::begin(to.clone())?;
+                let window = Some(elsewhere.window());
+                let writer = written(None, feed, window.as_ref()).map_err(in_memory)?.for_span(kept.span);
+                (Store::File(writer), window, Some((kept, Keeper::Elsewhere(elsewhere))))
             }
             (_, to) => {
-                let feed = waits.as_ref().map(|waits| waits.feed.clone());
-                let chunks = file::Chunks { kept: file::Sink::of(to)?, feed };
-                let writer = match &window {
-                    Some(window) => TraceWriter::with_window(chunks, Arc::clone(window)),
-                    None => TraceWriter::new(chunks),
-                };
+                let window = options.latest.window();
+                let writer = written(file::Sink::of(to)?, feed, window.as_ref());
                 // Only a file can fail.
                 let path = to.path().unwrap_or(Path::new(""));
-                let writer = writer.map_err(|error| TraceError::file(path, io::Error::other(error)))?;
-                (Store::File(writer), None)
+                (Store::File(writer.map_err(|error| TraceError::file(path, io::Error::other(error)))?), window, None)
             }
         };
         let recorder = Recorder::new(store, node(), options.selection.clone(), monotonic_ns());
         let ((to, from), shared) = (channel(), Arc::<Mutex<Shared>>::default());
-        if let Some((_, kept)) = &flight {
-            requests::listen(kept.by_signal, &to).map_err(TraceError::Thread)?;
-            say(format_args!("keeping the calls of {} in memory: {}", flight::shown(kept.span), how_to_dump(kept)));
+        if let Some((kept, Keeper::Here(_))) = &keeper {
+            let to = to.clone();
+            // A thread that has ended keeps nothing any more.
+            listen_to_requests(kept, move |asked| drop(to.send(Message::Dump(asked))))?;
         }
-        let flight = flight.map(|(flight, _)| flight);
-        let live = waits.zip(window.clone());
+        let finalize = by_name("MPI_Finalize");
+        let judges_ends = finalize.is_some_and(|function| options.selection.functions.contains(function));
+        let flight = keeper.map(|(kept, keeper)| Flight::new(kept, keeper, judges_ends));
+        let live = (waits.is_some() || window.is_some()).then(|| Live::new(waits, window.clone()));
         let worker = Worker::new(recorder, from, Arc::clone(&shared), options.when, flight, live);
         // What is to be said of it is for whom it is recorded.
         let listener = thread_listener();
@@ -172,6 +174,11 @@ impl Tracing {
         let thread = Builder::new().name("trace".into()).spawn(recording).map_err(TraceError::Thread)?;
         let (path, ranks) = (options.to.path().map(Path::to_owned), options.ranks.clone());
         Ok(Self { path, ranks, to, shared, thread, sites: Vec::new(), waits: latest, window })
+    }
+
+    /// What is kept in memory is to be written down by whoever keeps it elsewhere.
+    pub(in crate::session) fn dump(&self) {
+        self.tell(Message::Dump(Asked { why: String::new(), reply: None }));
     }
 
     /// Who waits for whom, as far as it is known by now, if that was asked for.
@@ -185,8 +192,8 @@ impl Tracing {
     }
 
     /// Whether somebody waits for call sites to be named.
-    pub(in crate::session) fn has_waits(&self) -> bool {
-        self.waits.is_some()
+    pub(in crate::session) fn is_looked_at(&self) -> bool {
+        self.waits.is_some() || self.window.is_some()
     }
 
     /// Whether calls of a rank are to be recorded.
@@ -274,19 +281,14 @@ impl Tracing {
             (self.path.map_or_else(String::new, |path| format!("{}: ", path.display())), finished.events);
         match finished.kept {
             Kept::Nothing if what.is_empty() => {}
-            Kept::Nothing => say(format_args!("{events} events were looked at for waits{what}")),
+            Kept::Nothing => say(format_args!("{events} events were looked at{what}")),
             Kept::File { bytes } => {
                 let each = bytes as f64 / events.max(1) as f64;
                 say(format_args!("{path}{events} events, {bytes} bytes ({each:.1} each){what}"));
             }
-            Kept::Memory { dumps: 0 } => {
-                say(format_args!(
-                    "{events} events, of which none was written: nobody has asked, and nothing went wrong{what}"
-                ));
-            }
             Kept::Memory { dumps } => {
-                let times = if dumps == 1 { "once".to_owned() } else { format!("{dumps} times") };
-                say(format_args!("{events} events, the last of which were written {times}{what}"));
+                let written = dumps.map_or_else(String::new, |dumps| format!(", {}", said_of(dumps)));
+                say(format_args!("{events} events{written}{what}"));
             }
         }
         finished
@@ -302,10 +304,40 @@ impl TraceError {
     }
 }
 
-fn how_to_dump(kept: &FlightOptions) -> String {
-    let pid = std::process::id();
+/// Nothing is written, and yet it has failed.
+fn in_memory(error: WriteError) -> TraceError {
+    TraceError::Thread(io::Error::other(error))
+}
+
+/// What is written as things happen, chunk by chunk, to whoever is to have it.
+fn written(
+    kept: Option<file::Sink>,
+    feed: Option<Feed>,
+    window: Option<&Arc<Window>>,
+) -> Result<TraceWriter<file::Chunks>, WriteError> {
+    let chunks = file::Chunks { kept, feed };
+    match window {
+        Some(window) => TraceWriter::with_window(chunks, Arc::clone(window)),
+        None => TraceWriter::new(chunks),
+    }
+}
+
+/// Has what is kept in memory written down whenever somebody asks for it, and says how to.
+fn listen_to_requests(kept: &FlightOptions, take: impl Fn(Asked) + Clone + Send + 'static) -> Result<(), TraceError> {
+    requests::listen(kept.by_signal, take).map_err(TraceError::Thread)?;
+    let (span, pid) = (flight::shown(kept.span), std::process::id());
     let signal = if kept.by_signal { format!(", or SIGUSR1 to {pid},") } else { String::new() };
-    format!("`mpiprobe dump --pid {pid}`{signal} writes them down")
+    say(format_args!("keeping the calls of {span} in memory: `mpiprobe dump --pid {pid}`{signal} writes them down"));
+    Ok(())
+}
+
+/// How often the last calls have been written.
+fn said_of(dumps: u32) -> String {
+    match dumps {
+        0 => "of which none was written: nobody has asked, and nothing went wrong".into(),
+        1 => "the last of which were written once".into(),
+        times => format!("the last of which were written {times} times"),
+    }
 }
 
 /// This machine.

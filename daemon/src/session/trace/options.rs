@@ -5,13 +5,19 @@ use std::{
     ops::RangeInclusive,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
     time::Duration,
 };
 
-use mpiprobe_trace::store::FlightSpan;
+use mpiprobe_trace::store::{FlightSpan, Window};
 use mpiprobe_tracer::Selection;
 
 use super::{TraceError, stream::Listener};
+
+/// How much memory the latest calls may take that are kept for whoever looks at them, bytes: some 15 million calls.
+pub(in crate::session) const WINDOW: u64 = 64 << 20;
+/// The same where they are handed on: enough for those that come before somebody takes them.
+pub(super) const HANDED_ON: u64 = 1 << 16;
 
 /// A trace that was asked for.
 #[derive(Clone, Debug)]
@@ -23,8 +29,28 @@ pub struct TraceOptions {
     pub when: When,
     /// Find out who waits for whom, while it goes on.
     pub waits: bool,
-    /// Somebody may look at single calls meanwhile, where `waits` are found out.
-    pub is_shown: bool,
+    /// For whoever looks at single calls meanwhile.
+    pub latest: LatestCalls,
+}
+
+/// Which of the latest calls are kept, besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatestCalls {
+    None,
+    /// Those that wait to be handed on to somebody elsewhere, who keeps them.
+    HandedOn,
+    Kept,
+}
+
+impl LatestCalls {
+    pub(super) fn window(self) -> Option<Arc<Window>> {
+        let limit = match self {
+            Self::None => return None,
+            Self::HandedOn => HANDED_ON,
+            Self::Kept => WINDOW,
+        };
+        Some(Arc::new(Window::new(limit)))
+    }
 }
 
 /// Where a trace goes.
@@ -106,6 +132,14 @@ pub fn flight_span(text: &str) -> Result<FlightSpan, String> {
     let time = humantime::parse_duration(text).map_err(|error| format!("{error}; {wanted}"))?;
     let ns = u64::try_from(time.as_nanos()).map_err(|_| wanted.to_owned())?;
     if time < Duration::from_millis(100) { Err("at least 100ms".into()) } else { Ok(FlightSpan::Time(ns)) }
+}
+
+/// As it is typed.
+pub fn typed_flight_span(span: FlightSpan) -> String {
+    match span {
+        FlightSpan::Time(ns) => humantime::format_duration(Duration::from_nanos(ns)).to_string().replace(' ', ""),
+        FlightSpan::Calls(calls) => format!("{calls}calls"),
+    }
 }
 
 /// As it is typed; of what is kept in memory, nothing.
@@ -199,6 +233,9 @@ mod tests {
     fn the_last_part_is_a_time_or_calls() {
         assert_eq!(flight_span("30s"), Ok(FlightSpan::Time(30_000_000_000)));
         assert_eq!(flight_span("100000calls"), Ok(FlightSpan::Calls(100_000)));
+        for span in [FlightSpan::Calls(7), FlightSpan::Time(61_234_000_000)] {
+            assert_eq!(flight_span(&typed_flight_span(span)), Ok(span));
+        }
         for wrong in ["", "30", "calls", "0calls", "-1calls", "1ms", "3 cats"] {
             assert!(flight_span(wrong).is_err(), "{wrong}");
         }

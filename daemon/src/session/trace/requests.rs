@@ -14,7 +14,7 @@ use std::{
         unix::net::{SocketAddr, UnixListener, UnixStream},
     },
     process,
-    sync::mpsc::{Sender, channel},
+    sync::mpsc::channel,
     thread,
     time::Duration,
 };
@@ -25,7 +25,7 @@ use rustix::{net::sockopt::socket_peercred, process::geteuid};
 use signal_hook::{consts::signal::SIGUSR1, iterator::Signals};
 use thiserror::Error;
 
-use super::worker::Message;
+use super::dumps::Asked;
 
 /// The beginning of the name of every socket; the number of the process follows.
 const NAME: &str = "mpiprobe-flight-";
@@ -63,13 +63,13 @@ pub enum DumpError {
 }
 
 /// Takes requests from now on, until the process ends.
-pub(super) fn listen(by_signal: bool, to: &Sender<Message>) -> io::Result<()> {
+pub(super) fn listen(by_signal: bool, take: impl Fn(Asked) + Clone + Send + 'static) -> io::Result<()> {
     if by_signal {
         let mut signals = Signals::new([SIGUSR1])?;
-        let to = to.clone();
+        let take = take.clone();
         let heed = move || {
             for _ in &mut signals {
-                let _ = to.send(Message::Dump("SIGUSR1 has asked for it".into(), None));
+                take(Asked { why: "SIGUSR1 has asked for it".into(), reply: None });
             }
         };
         thread::Builder::new().name("signals".into()).spawn(heed)?;
@@ -81,10 +81,9 @@ pub(super) fn listen(by_signal: bool, to: &Sender<Message>) -> io::Result<()> {
             return Ok(());
         }
     };
-    let to = to.clone();
     let serve = move || {
         for connection in listener.incoming() {
-            let served = connection.and_then(|connection| serve(connection, &to));
+            let served = connection.and_then(|connection| serve(connection, &take));
             if let Err(error) = served {
                 tracing::debug!("a request for a dump came to nothing: {error}");
             }
@@ -99,7 +98,7 @@ fn address(pid: u32) -> io::Result<SocketAddr> {
 }
 
 /// One request, of whoever may make it: the same user, or root.
-fn serve(mut connection: UnixStream, to: &Sender<Message>) -> io::Result<()> {
+fn serve(mut connection: UnixStream, take: &impl Fn(Asked)) -> io::Result<()> {
     let user = socket_peercred(connection.as_fd())?.uid;
     if !user.is_root() && user != geteuid() {
         return Err(io::ErrorKind::PermissionDenied.into());
@@ -112,7 +111,7 @@ fn serve(mut connection: UnixStream, to: &Sender<Message>) -> io::Result<()> {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let (reply, answer) = channel();
-    let _ = to.send(Message::Dump("`mpiprobe dump` has asked for it".into(), Some(reply)));
+    take(Asked { why: "`mpiprobe dump` has asked for it".into(), reply: Some(reply) });
     let answer = answer.recv().unwrap_or_else(|_| Err("the recording has ended".into()));
     let line = match answer {
         Ok(path) => format!("+{path}\n"),
@@ -206,12 +205,12 @@ mod tests {
         let _squatter = UnixListener::bind_addr(&address(other).unwrap()).unwrap();
         assert!(matches!(ask(Some(other)), Err(DumpError::NotThere(pid)) if pid == other));
         let (to, from) = channel();
-        listen(false, &to).unwrap();
+        listen(false, move |asked| drop(to.send(asked))).unwrap();
         let mut rude = connect(process::id()).unwrap();
         rude.write_all(b"what?").unwrap();
         assert_eq!(rude.read(&mut [0; 8]).unwrap(), 0);
         let answering = thread::spawn(move || {
-            let Ok(Message::Dump(_, Some(reply))) = from.recv() else { return };
+            let Ok(Asked { reply: Some(reply), .. }) = from.recv() else { return };
             let _ = reply.send(Ok("/somewhere/x.trace".into()));
         });
         assert_eq!(ask(Some(process::id())).unwrap(), "/somewhere/x.trace");

@@ -22,8 +22,9 @@ use mpiprobe_trace::{
 use mpiprobe_tracer::{Done, NewSite, Output, Recorder, clock_pair};
 
 use super::{
+    dumps::Asked,
     file::Chunks,
-    flight::{Flight, Reply},
+    flight::Flight,
     options::When,
     sources::LineSource,
     waits::{self, Waits},
@@ -66,8 +67,8 @@ pub(super) enum Message {
     },
     /// A job has not ended as it should.
     Failed(String),
-    /// What is kept in memory is to be written down, because of that.
-    Dump(String, Option<Reply>),
+    /// What is kept in memory is to be written down.
+    Dump(Asked),
     Site(SiteId, CallSite),
     /// Nothing more is to be written down; is answered when all has been read.
     Stop(Sender<()>),
@@ -100,9 +101,9 @@ pub(in crate::session) enum Kept {
         bytes: u64,
     },
     Nothing,
-    /// `dumps`: so many files have been written of the last of them.
+    /// `dumps`: so many files have been written of the last of them; `None`: whoever keeps them elsewhere knows.
     Memory {
-        dumps: u32,
+        dumps: Option<u32>,
     },
 }
 
@@ -163,14 +164,15 @@ pub(super) struct Worker {
     missing_lines: u64,
     trouble: Option<String>,
     pressure: Pressure,
-    waits: Option<LiveWaits>,
+    live: Option<Live>,
 }
 
-/// Who finds out who waits for whom, and how far it can be known what has happened.
-struct LiveWaits {
-    waits: Waits,
+/// Who looks at calls while they are recorded, and how far it can be known what has happened.
+pub(super) struct Live {
+    /// Who finds out who waits for whom.
+    waits: Option<Waits>,
     /// For whoever looks at the calls themselves.
-    window: Arc<Window>,
+    window: Option<Arc<Window>>,
     /// When it was looked at who was in a call, in which pass, and who was.
     looked: Option<(u64, u64, Vec<Inside>)>,
     passes: u64,
@@ -202,7 +204,7 @@ impl Worker {
         shared: Arc<Mutex<Shared>>,
         when: When,
         flight: Option<Flight>,
-        waits: Option<(Waits, Arc<Window>)>,
+        live: Option<Live>,
     ) -> Self {
         let now = Instant::now();
         let windows = match when {
@@ -211,7 +213,7 @@ impl Worker {
         };
         Self {
             recorder,
-            flush_interval: match (&flight, &waits) {
+            flush_interval: match (&flight, &live) {
                 (Some(flight), _) => flight.trim_interval(),
                 (None, Some(_)) => waits::INTERVAL,
                 (None, None) => FLUSH_INTERVAL,
@@ -229,7 +231,7 @@ impl Worker {
             missing_lines: 0,
             trouble: None,
             pressure: Pressure::default(),
-            waits: waits.map(|(waits, window)| LiveWaits { waits, window, looked: None, passes: 0, known_until_ns: 0 }),
+            live,
         }
     }
 
@@ -257,7 +259,7 @@ impl Worker {
         match message {
             Message::Add { slot, process, is_whole, referred, source } => {
                 self.recorder.add(slot, process, is_whole, referred);
-                if let Some(live) = &mut self.waits {
+                if let Some(live) = &mut self.live {
                     // It may have been in a call by then.
                     live.looked = None;
                 }
@@ -268,7 +270,7 @@ impl Worker {
             Message::Source(source) => self.take_source(source),
             Message::Refuse(slot) => self.recorder.refuse(slot),
             Message::KnownUntil(ns) => {
-                if let Some(live) = &mut self.waits {
+                if let Some(live) = &mut self.live {
                     live.known_until_ns = live.known_until_ns.max(ns);
                 }
             }
@@ -278,9 +280,9 @@ impl Worker {
                     flight.fail(None, why);
                 }
             }
-            Message::Dump(why, reply) => {
+            Message::Dump(asked) => {
                 if let Some(flight) = &mut self.flight {
-                    flight.ask(why, reply);
+                    flight.ask(asked);
                 }
             }
             Message::Site(id, site) => self.recorder.define_site(id, site),
@@ -351,7 +353,7 @@ impl Worker {
                 self.recorder.note_clock(clock_pair());
                 self.tell_pressure();
                 self.last_survey = began;
-            } else if self.waits.is_some() {
+            } else if self.live.is_some() {
                 // What was lost must be known with what has come after it.
                 self.recorder.look_at_threads();
             }
@@ -370,14 +372,18 @@ impl Worker {
     /// Tells whoever looks for waits, or at calls, until when all is known: by who was in a call when that was looked at the last time.
     /// What had returned by then was read since, what has come out of order was waited for, and there is nobody else.
     fn tell_how_far(&mut self) {
-        let Some(live) = &mut self.waits else { return };
+        let Some(live) = &mut self.live else { return };
         let known = live.looked.take_if(|(at_ns, pass, _)| live.passes >= *pass + 2 && live.known_until_ns >= *at_ns);
         if let Some((at_ns, _, inside)) = known {
-            live.waits.feed.complete(at_ns, inside);
-            // Which calls are open takes a look at all threads.
-            let is_watched = live.window.is_watched();
-            let open = if is_watched { self.recorder.open_calls(monotonic_ns()) } else { Vec::new() };
-            live.window.note(at_ns, open);
+            if let Some(waits) = &live.waits {
+                waits.feed.complete(at_ns, inside);
+            }
+            if let Some(window) = &live.window {
+                // Which calls are open takes a look at all threads.
+                let is_watched = window.is_watched();
+                let open = if is_watched { self.recorder.open_calls(monotonic_ns()) } else { Vec::new() };
+                window.note(at_ns, open);
+            }
         }
         if live.looked.is_none() {
             let now_ns = monotonic_ns();
@@ -394,6 +400,10 @@ impl Worker {
             && buffer.is_short()
         {
             flight.note_short();
+        }
+        if let Some(trouble) = flight.trouble() {
+            self.note(trouble);
+            return;
         }
         if flight.looks_quiet(recorder.calls()) {
             let (now_ns, patience) = (monotonic_ns(), flight.patience().unwrap_or_default());
@@ -416,9 +426,20 @@ impl Worker {
         }
         self.recorder.look_at_threads();
         self.recorder.note_clock(clock_pair());
-        let open = self.recorder.open_calls(monotonic_ns());
-        let Store::Memory(buffer) = self.recorder.output() else { return };
-        let dump = buffer.dump(&open);
+        let now_ns = monotonic_ns();
+        let open = self.recorder.open_calls(now_ns);
+        let dump = match self.recorder.output() {
+            Store::Memory(buffer) => Some(buffer.dump(&open)),
+            Store::File(writer) => {
+                // Whoever keeps it elsewhere has all of it then.
+                let flushed = writer.flush();
+                self.note_written(flushed);
+                if let Some(window) = self.live.as_ref().and_then(|live| live.window.as_ref()) {
+                    window.note(now_ns, open);
+                }
+                None
+            }
+        };
         if let Some(flight) = &mut self.flight {
             flight.write(dump);
         }
@@ -452,7 +473,7 @@ impl Worker {
         // What is held up may be what others wait for.
         if !drained.is_held_up {
             self.recorder.end_pass(began_ns, false);
-            if let Some(live) = &mut self.waits {
+            if let Some(live) = &mut self.live {
                 live.passes += 1;
             }
         }
@@ -551,31 +572,43 @@ impl Worker {
         if self.missing_lines > 0 {
             tracing::info!("{} lines of rings were overwritten before they were read", self.missing_lines);
         }
-        let Self { recorder, flight, trouble, waits, .. } = self;
+        let Self { recorder, mut flight, trouble, live, .. } = self;
         let Done { output, events, unwritten, trouble: error } = recorder.finish(at_ns);
-        let (kept, last) = match output {
+        let mut last = None;
+        let (kept, buffer) = match output {
             Store::File(writer) => match writer.finish().map(Chunks::finish) {
                 Ok(None) => (Kept::Nothing, None),
                 Ok(Some(Ok(bytes))) => (Kept::File { bytes }, None),
-                Ok(Some(Err(error))) => (Kept::File { bytes: 0 }, Some(error.to_string())),
-                Err(error) => (Kept::File { bytes: 0 }, Some(error.to_string())),
+                Ok(Some(Err(error))) => {
+                    last = Some(error.to_string());
+                    (Kept::File { bytes: 0 }, None)
+                }
+                Err(error) => {
+                    last = Some(error.to_string());
+                    (Kept::File { bytes: 0 }, None)
+                }
             },
-            Store::Memory(mut buffer) => {
-                let dumps = flight.map_or(0, |mut flight| {
-                    if flight.is_due(true) {
-                        flight.write(buffer.dump(&[]));
-                    }
-                    flight.finish()
-                });
-                (Kept::Memory { dumps }, None)
-            }
+            Store::Memory(buffer) => (Kept::Nothing, Some(buffer)),
         };
-        let trouble = trouble.or_else(|| error.map(|error| error.to_string()).or(last));
-        if let Some(live) = &waits {
-            live.window.note(at_ns, Vec::new());
+        let window = live.as_ref().and_then(|live| live.window.as_ref());
+        if let Some(window) = window {
+            window.note(at_ns, Vec::new());
         }
-        let waits = waits.and_then(|live| live.waits.finish());
+        if let Some(flight) = &mut flight
+            && flight.is_due(true)
+        {
+            flight.write(buffer.map(|mut buffer| buffer.dump(&[])));
+        }
+        let kept = flight.map_or(kept, |flight| Kept::Memory { dumps: flight.finish() });
+        let trouble = trouble.or_else(|| error.map(|error| error.to_string()).or(last));
+        let waits = live.and_then(|live| live.waits?.finish());
         Finished { events, kept, unwritten, trouble, waits }
+    }
+}
+
+impl Live {
+    pub(super) fn new(waits: Option<Waits>, window: Option<Arc<Window>>) -> Self {
+        Self { waits, window, looked: None, passes: 0, known_until_ns: 0 }
     }
 }
 

@@ -1,0 +1,81 @@
+//! A recording in memory that somebody elsewhere keeps, and writes down: in memory of theirs, into files of theirs.
+
+use std::{
+    io::Write as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use mpiprobe_trace::store::Window;
+
+use super::{
+    TraceError, in_memory,
+    options::HANDED_ON,
+    stream::{ChunkStream, Listener},
+};
+
+/// Whoever keeps it.
+#[derive(Debug)]
+pub(super) struct Elsewhere {
+    window: Arc<Window>,
+    stream: Arc<Mutex<Stream>>,
+}
+
+#[derive(Debug)]
+enum Stream {
+    GoesOn(ChunkStream),
+    /// What comes afterwards may need what is missing.
+    Broken(String),
+    Over,
+}
+
+impl Elsewhere {
+    /// From now on, before there is anything to be recorded.
+    pub(super) fn begin(to: Listener) -> Result<Self, TraceError> {
+        let window = Arc::new(Window::new(HANDED_ON));
+        let stream = ChunkStream::begin(to).map_err(TraceError::Thread)?;
+        let stream = Arc::new(Mutex::new(Stream::GoesOn(stream)));
+        let of_relay = Arc::clone(&stream);
+        let tell = move |message: &[u8]| {
+            let mut stream = lock(&of_relay);
+            let Stream::GoesOn(chunks) = &mut *stream else { return false };
+            if let Err(error) = chunks.write_all(message) {
+                *stream = Stream::Broken(error.to_string());
+                return false;
+            }
+            true
+        };
+        window.relay(tell).map_err(in_memory)?;
+        Ok(Self { window, stream })
+    }
+
+    /// What is put into it is given.
+    pub(super) fn window(&self) -> Arc<Window> {
+        Arc::clone(&self.window)
+    }
+
+    /// What has been given so far is to be written down.
+    pub(super) fn want(&self, why: &str) {
+        self.window.want(why);
+    }
+
+    /// Why no more is given.
+    pub(super) fn trouble(&self) -> Option<String> {
+        match &*lock(&self.stream) {
+            Stream::Broken(why) => Some(why.clone()),
+            Stream::GoesOn(_) | Stream::Over => None,
+        }
+    }
+
+    /// Waits until all has been taken, or will not be.
+    pub(super) fn finish(self) {
+        let stream = std::mem::replace(&mut *lock(&self.stream), Stream::Over);
+        if let Stream::GoesOn(chunks) = stream {
+            // Whoever does not take it knows that.
+            let _ = chunks.finish();
+        }
+    }
+}
+
+fn lock(stream: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
+    stream.lock().unwrap_or_else(PoisonError::into_inner)
+}

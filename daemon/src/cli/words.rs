@@ -358,9 +358,14 @@ mod tests {
         assert!(parse_observation(vec!["--pid=0".into()]).unwrap_err().contains("invalid value"));
         assert!(parse_observation(vec!["--traffic=maybe".into(), "--pid=1".into()]).is_err());
         assert!(parse_hang(vec!["--traffic".into()]).is_err());
-        for wrong in
-            ["--output=/tmp/x", "--flight-memory=9GiB", "--attach=multi", "--hosts=n1", "--file-mode=666", "--duration=5s"]
-        {
+        for wrong in [
+            "--output=/tmp/x",
+            "--flight-memory=9GiB",
+            "--attach=multi",
+            "--hosts=n1",
+            "--file-mode=666",
+            "--duration=5s",
+        ] {
             let asked = vec!["--pid-of=ring".to_owned(), wrong.to_owned()];
             assert!(parse_trace(asked).unwrap_err().contains("cannot be asked for"), "{wrong}");
         }

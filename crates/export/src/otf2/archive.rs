@@ -73,11 +73,12 @@ pub fn write(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Exported, ExportError> {
     let Selection { clocks, span, threads, .. } = *selection;
-    let mut used = Used::default();
-    let loose = LooseEnds::find(trace, clocks, span, threads, |slice| {
-        used.look(slice);
-        progress(slice.rows());
+    let used = Mutex::<Used>::default();
+    let loose = LooseEnds::find(trace, clocks, span, threads, &|part| {
+        used.lock().unwrap_or_else(PoisonError::into_inner).look(part);
+        progress(part.rows.len() as u64);
     })?;
+    let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
     let definitions = trace.definitions();
     let names = Names::new(definitions, |location| selection.has(location));
     let ends = [by_name("MPI_Init"), by_name("MPI_Finalize")];

@@ -6,8 +6,7 @@ use std::{
 };
 
 use mpiprobe_functions::FunctionId;
-use mpiprobe_replay::Slice;
-use mpiprobe_trace::{CommunicatorId, Object, Operation, Shape, SiteId, WindowId};
+use mpiprobe_trace::{CommunicatorId, Object, Operation, Part, Shape, SiteId, WindowId};
 
 /// Regions, communicators and windows with their numbers in the archive.
 #[derive(Debug, Default)]
@@ -24,30 +23,28 @@ pub(super) struct Used {
 pub(super) const PROGRAM: u32 = 0;
 
 impl Used {
-    pub(super) fn look(&mut self, slice: &Slice) {
-        for part in slice.locations.iter().flat_map(|one| &one.parts) {
-            // Parts of one chunk have the same shapes, and come one after the other.
-            if self.seen.iter().any(|seen| Arc::ptr_eq(seen, &part.shapes)) {
-                continue;
-            }
-            if self.seen.len() >= 4096 {
-                self.seen.clear();
-            }
-            self.seen.push(Arc::clone(&part.shapes));
-            for shape in part.shapes.iter() {
-                match shape {
-                    Shape::Call { call, .. } => {
-                        self.functions.insert(call.function(), 0);
-                        if let Some(site) = call.call_site {
-                            self.sites.insert(site, 0);
-                        }
-                        self.operation(&call.operation);
+    pub(super) fn look(&mut self, part: &Part) {
+        // Parts of one chunk have the same shapes, and come one after the other.
+        if self.seen.iter().rev().any(|seen| Arc::ptr_eq(seen, &part.shapes)) {
+            return;
+        }
+        if self.seen.len() >= 4096 {
+            self.seen.clear();
+        }
+        self.seen.push(Arc::clone(&part.shapes));
+        for shape in part.shapes.iter() {
+            match shape {
+                Shape::Call { call, .. } => {
+                    self.functions.insert(call.function(), 0);
+                    if let Some(site) = call.call_site {
+                        self.sites.insert(site, 0);
                     }
-                    Shape::Change(change) => self.operation(&change.operation),
-                    Shape::Phase(change) => {
-                        if let Some(phase) = &change.phase {
-                            self.phases.insert(phase.clone(), 0);
-                        }
+                    self.operation(&call.operation);
+                }
+                Shape::Change(change) => self.operation(&change.operation),
+                Shape::Phase(change) => {
+                    if let Some(phase) = &change.phase {
+                        self.phases.insert(phase.clone(), 0);
                     }
                 }
             }

@@ -9,6 +9,7 @@ mod groups;
 mod inbound;
 mod matcher;
 mod meaning;
+pub(crate) mod pairs;
 mod process;
 mod slab;
 

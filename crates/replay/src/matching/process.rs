@@ -617,7 +617,7 @@ impl ProcessReplay {
 
 /// Whether it matters that calls of a thread are missing: not if they were left out because they had found nothing, or because of what
 /// they were, which is the same at both ends.
-fn is_harmful(losses: &Losses) -> bool {
+pub(super) fn is_harmful(losses: &Losses) -> bool {
     losses.missing() > 0 || losses.lost_changes > 0 || losses.left_out.by_duration > 0 || losses.left_out.by_time > 0
 }
 

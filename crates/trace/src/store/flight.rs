@@ -8,41 +8,18 @@ use super::{
     definition::Definition,
     dump::Dump,
     error::WriteError,
+    flight_span::{CHUNKS_OF_SPAN, FlightSpan},
     kept::Kept,
     stored::{OpenChunk, Stored},
-    writer::CHUNK,
 };
 use crate::{definitions::LocationId, event::Event};
 
-/// Into how many chunks of a location the span is divided: so much more than it is kept.
-const CHUNKS_OF_SPAN: u64 = 8;
-/// Events of a chunk at least: fewer are mostly head.
-const SMALLEST: u64 = 64;
 /// What an event takes before it is compressed, about, bytes.
 const OPEN_EVENT: u64 = 24;
 /// What a location takes that has any such event, about, bytes: names of shapes, and room.
 const OPEN_LOCATION: u64 = 2048;
 /// The part of the memory that events may take before they are compressed.
 const OPEN_PART: u64 = 4;
-
-/// How much is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FlightSpan {
-    /// So long, ns.
-    Time(u64),
-    /// So many calls of each process.
-    Calls(u64),
-}
-
-impl FlightSpan {
-    /// How many events a chunk has at most, of which the oldest are dropped whole.
-    pub(super) fn events_of_chunk(self) -> u32 {
-        match self {
-            Self::Time(_) => CHUNK,
-            Self::Calls(calls) => u32::try_from((calls / CHUNKS_OF_SPAN).max(SMALLEST)).unwrap_or(CHUNK).min(CHUNK),
-        }
-    }
-}
 
 /// Events of the last span, compressed. It holds at least that, and at most an eighth more and a chunk of each thread; less if that takes more memory than
 /// it may have.

@@ -12,7 +12,7 @@ use super::{
     definition::Definition,
     dump::Dump,
     error::WriteError,
-    flight::FlightSpan,
+    flight_span::FlightSpan,
     kept::Kept,
     relay::Relay,
     stored::{Keeper, Stored},

@@ -198,7 +198,10 @@ fn no_more_is_kept_elsewhere_than_a_span() {
         writer.finish().unwrap();
         window.want("rank 1 has died");
         let kept = replica.lock().unwrap().window();
-        assert_eq!(*wanted.lock().unwrap(), [("rank 1 has died".to_owned(), kept.moment().unwrap().dump.event_count())]);
+        assert_eq!(
+            *wanted.lock().unwrap(),
+            [("rank 1 has died".to_owned(), kept.moment().unwrap().dump.event_count())]
+        );
         let trace = read(&kept);
         for location in 0..3 {
             let (all, last) = (events(&made, location), events(&trace, location));

@@ -7,13 +7,10 @@ use super::{
     chunk::Kind,
     definition::Definition,
     error::WriteError,
-    flight::FlightSpan,
+    flight_span::{CHUNK, FlightSpan},
     stored::{Keeper, OpenChunk, Stored},
 };
 use crate::{definitions::LocationId, event::Event};
-
-/// Events of a chunk: more make it no smaller.
-pub(super) const CHUNK: u32 = 8192;
 
 /// Writes a file of a trace, chunk by chunk. What was written is readable whatever happens then.
 #[derive(Debug)]

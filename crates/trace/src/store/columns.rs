@@ -1,6 +1,6 @@
 //! Events of a location as columns: shapes (what events have in common), times, requests.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_functions::FunctionId;
 
@@ -232,25 +232,16 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// With the shapes of its dictionary. `functions`: what numbers of functions mean.
+    /// With the shapes of its dictionary. `functions`: what numbers of functions mean; `translate`: what becomes of each shape.
     pub(super) fn new(
         bytes: Vec<u8>,
         count: u32,
         first_number: u64,
         functions: &[FunctionId],
-    ) -> Result<(Self, Vec<Shape>), Malformed> {
+        translate: impl FnMut(&mut Shape),
+    ) -> Result<(Self, Arc<[Shape]>), Malformed> {
         let mut input = Input(&bytes);
-        let mut dictionary = input.column()?;
-        let (mut shapes, mut kinds) = (Vec::new(), Vec::new());
-        while !dictionary.0.is_empty() {
-            let (shape, changes) = shape(dictionary.column()?, functions)?;
-            kinds.push(match shape {
-                Shape::Call { posts, .. } => Kind::Call { posts, changes },
-                Shape::Phase(_) => Kind::Phase,
-                Shape::Change(_) => Kind::Change,
-            });
-            shapes.push(shape);
-        }
+        let (shapes, kinds) = dictionary(input.column()?, functions, translate)?;
         let mut rest = [(0, 0); 6];
         for place in &mut rest {
             let column = input.column()?;
@@ -382,6 +373,38 @@ fn next_jump(jumps: &mut Input<'_>, last: &mut u32) -> Result<Option<(u32, i64)>
     let by = jumps.signed()?;
     *last = last.checked_add(after).ok_or(Malformed("a jump leads too far"))?;
     Ok(Some((*last, by)))
+}
+
+/// All shapes, and what decoding rows needs to know of each. Where nothing repeats there are as many as events, and they are large: the
+/// list is made once, in its place.
+fn dictionary(
+    mut input: Input<'_>,
+    functions: &[FunctionId],
+    mut translate: impl FnMut(&mut Shape),
+) -> Result<(Arc<[Shape]>, Vec<Kind>), Malformed> {
+    let mut entries = Vec::new();
+    while !input.0.is_empty() {
+        entries.push(input.column()?);
+    }
+    let mut kinds = Vec::with_capacity(entries.len());
+    let mut mistake = None;
+    let shapes = entries.iter().map(|entry| match shape(entry.clone(), functions) {
+        Ok((mut shape, changes)) => {
+            kinds.push(match shape {
+                Shape::Call { posts, .. } => Kind::Call { posts, changes },
+                Shape::Phase(_) => Kind::Phase,
+                Shape::Change(_) => Kind::Change,
+            });
+            translate(&mut shape);
+            shape
+        }
+        Err(malformed) => {
+            mistake.get_or_insert(malformed);
+            Shape::Phase(PhaseChange { at_ns: 0, phase: None, is_on: false })
+        }
+    });
+    let shapes = shapes.collect();
+    mistake.map_or(Ok((shapes, kinds)), Err)
 }
 
 /// A shape, and how many requests a call of it has done something to.

@@ -58,7 +58,8 @@ pub struct Following {
 /// Events, and what they refer to, as it is called in the file.
 #[derive(Debug)]
 struct Waiting {
-    shapes: Vec<Shape>,
+    /// Until what they refer to has ids. Nobody else has them meanwhile.
+    shapes: Option<Arc<[Shape]>>,
     part: Part,
     sites: Vec<SiteId>,
     communicators: Vec<u32>,
@@ -141,14 +142,14 @@ impl Following {
         if location.index() > self.waiting.len().saturating_add(1 << 16) {
             return Err(Malformed("it is of no thread"));
         }
-        let (mut reading, shapes) = Reading::new(payload, head.count, head.first_number, &self.functions)?;
+        let (mut reading, shapes) = Reading::new(payload, head.count, head.first_number, &self.functions, |_| {})?;
         let mut part = Part { shapes: Arc::from([]), rows: Vec::new(), changes: Vec::new() };
         let read = reading.rows(head.count, &mut part.rows, &mut part.changes);
         if self.waiting.len() <= location.index() {
             self.waiting.resize_with(location.index() + 1, VecDeque::new);
         }
         let (mut sites, mut communicators) = (Vec::new(), Vec::new());
-        for shape in &shapes {
+        for shape in shapes.iter() {
             if let Shape::Call { call, .. } = shape {
                 sites.extend(call.call_site);
             }
@@ -160,7 +161,7 @@ impl Following {
         communicators.dedup();
         self.waiting_rows += part.rows.len() as u64;
         if let Some(waiting) = self.waiting.get_mut(location.index()) {
-            waiting.push_back(Waiting { shapes, part, sites, communicators });
+            waiting.push_back(Waiting { shapes: Some(shapes), part, sites, communicators });
         }
         read
     }
@@ -243,7 +244,7 @@ impl Following {
         if count == 0 {
             return None;
         }
-        if !first.shapes.is_empty() {
+        if first.shapes.is_some() {
             if !self.sites.are_known(&first.sites, self.now_ns) {
                 return None;
             }
@@ -252,8 +253,8 @@ impl Following {
             }
             // Something may be taken as unknown now.
             self.has_news = true;
-            let mut shapes = mem::take(&mut first.shapes);
-            for shape in &mut shapes {
+            let mut shapes = first.shapes.take().unwrap_or_default();
+            for shape in Arc::get_mut(&mut shapes).into_iter().flatten() {
                 if let Shape::Call { call, .. } = shape {
                     call.call_site = call.call_site.map(|site| self.sites.number(site, &mut self.definitions));
                 }
@@ -268,7 +269,7 @@ impl Following {
                     Object::File(FileId(number)) => self.opened.get(&(process, number)).copied().map(Object::File),
                 });
             }
-            first.part.shapes = shapes.into();
+            first.part.shapes = shapes;
         }
         let part = first.part.split_front(count);
         if first.part.rows.is_empty() {

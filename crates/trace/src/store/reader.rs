@@ -280,12 +280,11 @@ impl TraceFiles {
             }
         };
         let payload = payload.map_err(damaged)?;
-        let read = Reading::new(payload, head.count, head.first_number, &from.functions);
-        let (reading, mut shapes) = read.map_err(damaged)?;
-        for shape in &mut shapes {
-            self.translate(from, process, shape);
-        }
-        Ok(Open { at: *at, reading, shapes: shapes.into() })
+        let mut names = NamesOf { trace: self, file: from, process, last: None };
+        let translate = |shape: &mut Shape| names.translate(shape);
+        let read = Reading::new(payload, head.count, head.first_number, &from.functions, translate);
+        let (reading, shapes) = read.map_err(damaged)?;
+        Ok(Open { at: *at, reading, shapes })
     }
 
     fn damaged(&self, at: &ChunkAt, Malformed(why): Malformed) -> ReadError {
@@ -295,23 +294,43 @@ impl TraceFiles {
             reason: format!("the chunk at byte {}: {why}", at.place.offset.saturating_sub(HEAD as u64)),
         }
     }
+}
 
-    /// What shapes call by numbers of the file, by ids of the trace.
-    fn translate(&self, file: &OneFile, process: ProcessId, shape: &mut Shape) {
+/// What a process in a file calls by numbers of its own.
+struct NamesOf<'a> {
+    trace: &'a TraceFiles,
+    file: &'a OneFile,
+    process: ProcessId,
+    /// The communicator that was asked for before: many shapes are over the same one.
+    last: Option<(CommunicatorId, Option<CommunicatorId>)>,
+}
+
+impl NamesOf<'_> {
+    /// What a shape calls by numbers of the file, by ids of the trace.
+    fn translate(&mut self, shape: &mut Shape) {
         let operation = match shape {
             Shape::Phase(_) => return,
             Shape::Call { call, .. } => {
-                call.call_site = call.call_site.and_then(|site| file.sites.get(site.index()).copied());
+                call.call_site = call.call_site.and_then(|site| self.file.sites.get(site.index()).copied());
                 &mut call.operation
             }
             Shape::Change(change) => &mut change.operation,
         };
-        operation.communicator =
-            operation.communicator.and_then(|CommunicatorId(number)| self.numbers.get(&(process, number)).copied());
+        operation.communicator = operation.communicator.and_then(|number| self.communicator(number));
+        let Self { trace, process, .. } = *self;
         operation.object = operation.object.and_then(|object| match object {
-            Object::Window(WindowId(number)) => self.windows.get(&(process, number)).copied().map(Object::Window),
-            Object::File(FileId(number)) => self.opened.get(&(process, number)).copied().map(Object::File),
+            Object::Window(WindowId(number)) => trace.windows.get(&(process, number)).copied().map(Object::Window),
+            Object::File(FileId(number)) => trace.opened.get(&(process, number)).copied().map(Object::File),
         });
+    }
+
+    fn communicator(&mut self, number: CommunicatorId) -> Option<CommunicatorId> {
+        if let Some((_, known)) = self.last.filter(|&(last, _)| last == number) {
+            return known;
+        }
+        let known = self.trace.numbers.get(&(self.process, number.0)).copied();
+        self.last = Some((number, known));
+        known
     }
 }
 

@@ -110,8 +110,8 @@ impl Replica {
         }
         let head = &chunk.head;
         let payload = head.payload(&chunk.payload)?;
-        let (mut reading, shapes) = Reading::new(payload, head.count, head.first_number, &self.functions)?;
-        let mut part = Part { shapes: shapes.into(), rows: Vec::new(), changes: Vec::new() };
+        let (mut reading, shapes) = Reading::new(payload, head.count, head.first_number, &self.functions, |_| {})?;
+        let mut part = Part { shapes, rows: Vec::new(), changes: Vec::new() };
         reading.rows(head.count, &mut part.rows, &mut part.changes)?;
         Ok(part.events().collect())
     }

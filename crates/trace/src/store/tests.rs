@@ -449,7 +449,7 @@ proptest! {
             bytes[at] = value;
         }
         let functions: Vec<_> = mpiprobe_functions::FUNCTIONS.iter().filter_map(|one| mpiprobe_functions::by_name(one.name)).collect();
-        if let Ok((mut reading, _)) = columns::Reading::new(bytes, columns.count(), 0, &functions) {
+        if let Ok((mut reading, _)) = columns::Reading::new(bytes, columns.count(), 0, &functions, |_| {}) {
             let (mut rows, mut changes) = (Vec::new(), Vec::new());
             while !reading.is_over() && reading.rows(5, &mut rows, &mut changes).is_ok() {}
             prop_assert_eq!(rows.iter().map(|row| u64::from(row.changes)).sum::<u64>(), changes.len() as u64);

@@ -42,7 +42,28 @@ impl<'a> Input<'a> {
         self.long_number()
     }
 
+    /// One of several bytes.
+    #[inline]
     fn long_number(&mut self) -> Result<u64, Malformed> {
+        const LAST: u64 = 0x8080_8080_8080_8080;
+        let Some(bytes) = self.0.first_chunk() else { return self.longest_number() };
+        let word = u64::from_le_bytes(*bytes);
+        let last = !word & LAST;
+        if last == 0 {
+            return self.longest_number();
+        }
+        // All bits up to the one that says that there are no more. Then the sevens of them move together: two, four, eight at a time.
+        let bits = word & (last ^ last.wrapping_sub(1)) & !LAST;
+        let pairs = bits & 0x007f_007f_007f_007f | (bits & 0x7f00_7f00_7f00_7f00) >> 1;
+        let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+        let length = last.trailing_zeros() / 8 + 1;
+        self.0 = self.0.get(length as usize..).unwrap_or_default();
+        Ok(fours & 0x0fff_ffff | (fours >> 32) << 28)
+    }
+
+    /// One of more than eight bytes, or at the end of a column.
+    #[cold]
+    fn longest_number(&mut self) -> Result<u64, Malformed> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -58,10 +79,12 @@ impl<'a> Input<'a> {
         Err(Malformed("a number has more than 64 bits"))
     }
 
+    #[inline]
     pub(super) fn signed(&mut self) -> Result<i64, Malformed> {
         self.number().map(unzigzag)
     }
 
+    #[inline]
     pub(super) fn word(&mut self) -> Result<u32, Malformed> {
         u32::try_from(self.number()?).map_err(|_| Malformed("a number has more than 32 bits"))
     }

@@ -2,6 +2,8 @@
 //!
 //! All ends of messages and collectives come together that way without much in memory: what is read is as long as so many events take.
 
+use std::sync::Arc;
+
 use mpiprobe_trace::{LocationId, Part, Parts, ProcessId, ReadError, Row, Span, Trace};
 
 use crate::{clock::Clocks, parallel};
@@ -82,12 +84,20 @@ struct Reader<'a> {
     node: usize,
     parts: Option<Parts<'a>>,
     /// Read, and not in a slice yet.
-    rest: Vec<Part>,
+    rest: Vec<Rest>,
     /// All of it has begun until then.
     known_until_ns: u64,
     damaged: u64,
     failed: Option<ReadError>,
     taken: Vec<Part>,
+}
+
+/// What is left of a part. However many slices it goes to, each row is copied once.
+struct Rest {
+    part: Part,
+    /// So many of its rows and their changes were taken.
+    rows: usize,
+    changes: usize,
 }
 
 impl<'a> Slices<'a> {
@@ -185,12 +195,12 @@ impl Reader<'_> {
     }
 
     fn next_ns(&self) -> Option<u64> {
-        self.rest.first().and_then(|part| part.rows.first()).map(|row| row.begin_ns)
+        self.rest.first().and_then(|rest| rest.rows().first()).map(|row| row.begin_ns)
     }
 
     /// Reads until everything is there that begins before, or much.
     fn read_until(&mut self, clocks: &Clocks, until_ns: u64) {
-        let mut rows: usize = self.rest.iter().map(|part| part.rows.len()).sum();
+        let mut rows: usize = self.rest.iter().map(|rest| rest.rows().len()).sum();
         // At the end of time there may be any number of them.
         while (self.known_until_ns < until_ns || until_ns == u64::MAX) && rows < MOST_OF_ONE {
             let Some(parts) = &mut self.parts else { break };
@@ -201,7 +211,7 @@ impl Reader<'_> {
                     rows += part.rows.len();
                     let last = part.rows.iter().map(|row| row.begin_ns).max();
                     self.known_until_ns = self.known_until_ns.max(last.unwrap_or(0));
-                    self.rest.push(part);
+                    self.rest.push(Rest { part, rows: 0, changes: 0 });
                 }
                 Some(Err(ReadError::Damaged { .. })) => self.damaged += 1,
                 Some(Err(error)) => {
@@ -221,10 +231,10 @@ impl Reader<'_> {
     /// Moves to `taken` what begins before; at the end of time, everything.
     fn split(&mut self, until_ns: u64) {
         let is_before = |row: &Row| row.begin_ns < until_ns || until_ns == u64::MAX;
-        let whole = self.rest.iter().take_while(|part| part.rows.last().is_none_or(is_before)).count();
-        self.taken = self.rest.drain(..whole).collect();
+        let whole = self.rest.iter().take_while(|rest| rest.rows().last().is_none_or(is_before)).count();
+        self.taken = self.rest.drain(..whole).map(Rest::whole).collect();
         if let Some(first) = self.rest.first_mut() {
-            let rows = first.rows.iter().take_while(|row| is_before(row)).count();
+            let rows = first.rows().iter().take_while(|row| is_before(row)).count();
             if rows > 0 {
                 self.taken.push(first.split_front(rows));
             }
@@ -234,6 +244,27 @@ impl Reader<'_> {
     fn take(&mut self) -> Option<LocationSlice> {
         let parts = std::mem::take(&mut self.taken);
         (!parts.is_empty()).then_some(LocationSlice { location: self.location, parts })
+    }
+}
+
+impl Rest {
+    fn rows(&self) -> &[Row] {
+        self.part.rows.get(self.rows..).unwrap_or_default()
+    }
+
+    /// Takes so many rows away from the front.
+    fn split_front(&mut self, rows: usize) -> Part {
+        let rows = self.rows().get(..rows).unwrap_or_default().to_vec();
+        let changes: usize = rows.iter().map(|row| row.changes as usize).sum();
+        let of_rows = self.part.changes.get(self.changes..).unwrap_or_default();
+        let of_rows = of_rows.get(..changes).unwrap_or(of_rows).to_vec();
+        self.rows += rows.len();
+        self.changes += of_rows.len();
+        Part { shapes: Arc::clone(&self.part.shapes), rows, changes: of_rows }
+    }
+
+    fn whole(mut self) -> Part {
+        if self.rows == 0 { self.part } else { self.split_front(self.rows().len()) }
     }
 }
 

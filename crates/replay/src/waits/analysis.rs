@@ -539,11 +539,21 @@ impl Places {
         if self.shapes.as_ref().is_some_and(|known| Arc::ptr_eq(known, shapes)) {
             return;
         }
-        let places = shapes.iter().map(|shape| match shape {
-            Shape::Call { call, .. } => cells.place(Place { function: call.function(), site: call.call_site }),
+        // Many shapes are of the same place as the one before, or of that before it.
+        let (mut last, mut before) = (None, None);
+        let mut number = |place: Place| {
+            if let Some((_, number)) = [last, before].into_iter().flatten().find(|&(known, _)| known == place) {
+                return number;
+            }
+            let number = cells.place(place);
+            (last, before) = (Some((place, number)), last);
+            number
+        };
+        self.places.clear();
+        self.places.extend(shapes.iter().map(|shape| match shape {
+            Shape::Call { call, .. } => number(Place { function: call.function(), site: call.call_site }),
             _ => NO_CALL,
-        });
-        self.places = places.collect();
+        }));
         self.shapes = Some(Arc::clone(shapes));
     }
 }

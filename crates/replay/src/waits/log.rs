@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use super::cells::{Cell, Cells, NO_CALL};
 
 /// Least number of spans between sums.
-const SPACING: usize = 64;
+const SPACING: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
 struct Spell {
@@ -15,6 +15,17 @@ struct Spell {
     end_ns: u64,
     /// In the log's own numbers.
     cell: u32,
+}
+
+/// All time before a spell.
+#[derive(Debug)]
+struct Sum {
+    /// Number of the spell, of all that there were.
+    at: u64,
+    /// When it begins.
+    begin_ns: u64,
+    /// By own number of cells.
+    times: Box<[u64]>,
 }
 
 /// See the module. Calls inside others are taken out of these.
@@ -31,8 +42,8 @@ pub(super) struct Log {
     totals: Vec<u64>,
     waited: Vec<u64>,
     own: HashMap<Cell, u32>,
-    /// All time before a spell, by number of the spell.
-    sums: VecDeque<(u64, Box<[u64]>)>,
+    /// In the order of the spells. The few of them lead to any spell, of which there are many.
+    sums: VecDeque<Sum>,
     /// Calls that are not over: own number and end.
     open: Vec<(u32, u64)>,
     last_place: u32,
@@ -146,12 +157,13 @@ impl Log {
     }
 
     fn spend(&mut self, until_ns: u64, cell: u32) {
-        let Some(ns) = until_ns.checked_sub(self.now_ns).filter(|&ns| ns > 0) else { return };
+        let begin_ns = self.now_ns;
+        let Some(ns) = until_ns.checked_sub(begin_ns).filter(|&ns| ns > 0) else { return };
         self.now_ns = until_ns;
         let next = self.first + self.spells.len() as u64;
         let spacing = SPACING.max(self.totals.len()) as u64;
-        if self.sums.back().is_none_or(|(last, _)| next - last >= spacing) {
-            self.sums.push_back((next, self.totals.as_slice().into()));
+        if self.sums.back().is_none_or(|last| next - last.at >= spacing) {
+            self.sums.push_back(Sum { at: next, begin_ns, times: self.totals.as_slice().into() });
         }
         self.spells.push_back(Spell { end_ns: until_ns, cell });
         if let Some(total) = self.totals.get_mut(cell as usize) {
@@ -211,8 +223,8 @@ impl Log {
         if from_ns >= until_ns {
             return;
         }
-        let first = self.spells.partition_point(|spell| spell.end_ns <= from_ns);
-        let last = self.spells.partition_point(|spell| spell.end_ns < until_ns);
+        let first = self.count_while(|end_ns| end_ns <= from_ns);
+        let last = self.count_while(|end_ns| end_ns < until_ns);
         let (Some(begin), Some(end)) = (self.spells.get(first), self.spells.get(last)) else { return };
         if first == last {
             self.add(begin.cell, until_ns - from_ns, to);
@@ -222,6 +234,23 @@ impl Log {
         self.add_spells(first + 1, last, to);
         let before_ns = self.spells.get(last - 1).map_or(until_ns, |spell| spell.end_ns);
         self.add(end.cell, until_ns - before_ns, to);
+    }
+
+    /// How many spells there are up to a time: those of which `is_before` says that they end before.
+    fn count_while(&self, is_before: impl Fn(u64) -> bool) -> usize {
+        let after = self.sums.partition_point(|sum| is_before(sum.begin_ns));
+        let relative = |sum: &Sum| usize::try_from(sum.at - self.first).unwrap_or(0);
+        let mut from = after.checked_sub(1).and_then(|before| self.sums.get(before)).map_or(0, relative);
+        let mut until = self.sums.get(after).map_or(self.spells.len(), relative);
+        while from < until {
+            let middle = usize::midpoint(from, until);
+            if self.spells.get(middle).is_some_and(|spell| is_before(spell.end_ns)) {
+                from = middle + 1;
+            } else {
+                until = middle;
+            }
+        }
+        from
     }
 
     fn add(&self, own: u32, ns: u64, to: &mut TimeByCell) {
@@ -234,27 +263,25 @@ impl Log {
     fn add_spells(&self, from: usize, until: usize, to: &mut TimeByCell) {
         let absolute = |index: usize| self.first + index as u64;
         let (begin, end) = (absolute(from), absolute(until));
-        let after = self.sums.partition_point(|&(at, _)| at < begin);
-        let before = self.sums.partition_point(|&(at, _)| at <= end);
+        let after = self.sums.partition_point(|sum| sum.at < begin);
+        let before = self.sums.partition_point(|sum| sum.at <= end);
         // Two sums between them are worth it.
         if before < after + 2 {
             self.add_each(from, until, to);
             return;
         }
-        let (Some((first, earlier)), Some((last, later))) = (self.sums.get(after), self.sums.get(before - 1)) else {
-            return;
-        };
-        let relative = |at: u64| usize::try_from(at - self.first).unwrap_or(0);
-        self.add_each(from, relative(*first), to);
-        for (own, later) in later.iter().enumerate() {
-            let ns = later - earlier.get(own).copied().unwrap_or(0);
+        let (Some(first), Some(last)) = (self.sums.get(after), self.sums.get(before - 1)) else { return };
+        let relative = |sum: &Sum| usize::try_from(sum.at - self.first).unwrap_or(0);
+        self.add_each(from, relative(first), to);
+        for (own, later) in last.times.iter().enumerate() {
+            let ns = later - first.times.get(own).copied().unwrap_or(0);
             if ns > 0
                 && let Some(&cell) = self.cells.get(own)
             {
                 to.add(cell, ns);
             }
         }
-        self.add_each(relative(*last), until, to);
+        self.add_each(relative(last), until, to);
     }
 
     fn add_each(&self, from: usize, until: usize, to: &mut TimeByCell) {
@@ -271,14 +298,14 @@ impl Log {
 
     /// Forgets what was over by then.
     pub(super) fn forget_until(&mut self, ns: u64) {
-        let count = self.spells.partition_point(|spell| spell.end_ns <= ns);
+        let count = self.count_while(|end_ns| end_ns <= ns);
         if let Some(last) = count.checked_sub(1).and_then(|last| self.spells.get(last)) {
             self.from_ns = last.end_ns;
         }
         self.spells.drain(..count);
         self.first += count as u64;
         let first = self.first;
-        while self.sums.front().is_some_and(|&(at, _)| at < first) {
+        while self.sums.front().is_some_and(|sum| sum.at < first) {
             self.sums.pop_front();
         }
     }

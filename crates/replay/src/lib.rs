@@ -7,6 +7,7 @@
 
 mod bounds;
 mod clock;
+mod communication;
 mod live;
 mod loose;
 mod matching;
@@ -17,6 +18,7 @@ mod waits;
 
 pub use bounds::estimate;
 pub use clock::{Clocks, Correction};
+pub use communication::communication;
 pub use live::{Inside, Live};
 pub use loose::LooseEnds;
 pub use matching::{

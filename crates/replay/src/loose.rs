@@ -58,7 +58,7 @@ impl LooseEnds {
         let until = Span { from_ns: 0, until_ns: span.until_ns };
         let mut slices = Slices::new(trace, clocks, definitions.location_ids(), until, threads);
         let mut matcher = Matcher::new(definitions, clocks, false, threads);
-        matcher.keep_loose();
+        matcher.keep_loose(!is_all);
         let can_compare =
             |one: &CallAt, other: &CallAt| clocks.between_ns(definitions, one.location, other.location).is_some();
         while let Some(slice) = slices.next_slice()? {

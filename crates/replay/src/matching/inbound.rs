@@ -97,6 +97,8 @@ struct Waiting {
 pub(super) struct Inbound {
     process: ProcessId,
     channels: Vec<Channel>,
+    /// How many of them are not sure.
+    unsure: usize,
     receives: Slab<Receive>,
     waiting: Vec<Waiting>,
     /// Until when calls of the process itself, and of others, are not known.
@@ -119,6 +121,7 @@ impl Inbound {
         Self {
             process,
             channels: Vec::new(),
+            unsure: 0,
             receives: Slab::default(),
             waiting: Vec::new(),
             broken_ns: None,
@@ -139,13 +142,15 @@ impl Inbound {
         for key in names.since(self.process, self.channels.len()) {
             let is_late = is_late || other_is_late(key.source);
             let broken = self.broken_ns.max(self.broken.get(&key.source).copied());
+            let unsure_since_ns = broken.or(is_late.then_some(0));
+            self.unsure += usize::from(unsure_since_ns.is_some());
             self.channels.push(Channel {
                 key,
                 sends: VecDeque::new(),
                 receives: VecDeque::new(),
                 sent: 0,
                 received: 0,
-                unsure_since_ns: broken.or(is_late.then_some(0)),
+                unsure_since_ns,
                 probes: Vec::new(),
             });
         }
@@ -181,7 +186,7 @@ impl Inbound {
     }
 
     pub(super) fn is_unsure(&self) -> bool {
-        self.channels.iter().any(|channel| channel.unsure_since_ns.is_some())
+        self.unsure > 0
     }
 
     /// Posts a receive on a channel.
@@ -395,6 +400,7 @@ impl Inbound {
 
     fn break_channel(&mut self, index: usize, at_ns: u64) {
         let Some(channel) = self.channels.get_mut(index) else { return };
+        self.unsure += usize::from(channel.unsure_since_ns.is_none());
         channel.unsure_since_ns = Some(channel.unsure_since_ns.unwrap_or(0).max(at_ns));
         self.forget(index, at_ns, at_ns);
     }
@@ -446,7 +452,7 @@ impl Inbound {
             }
             self.forget(index, source_ns, own_ns);
             if let Some(channel) = self.channels.get_mut(index) {
-                channel.unsure_since_ns = None;
+                self.unsure -= usize::from(channel.unsure_since_ns.take().is_some());
                 channel.sent = channel.sends.len() as u64;
                 channel.received = channel.receives.len() as u64;
                 channel.probes.clear();

@@ -227,10 +227,13 @@ impl Matcher {
         Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
     }
 
-    /// Keeps what has no other end, for [`Self::loose`].
-    pub(crate) fn keep_loose(&mut self) {
+    /// Keeps what has no other end, for [`Self::loose`]. `is_done_wanted`: what has one is told as well.
+    pub(crate) fn keep_loose(&mut self, is_done_wanted: bool) {
         self.groups.loose.is_wanted = true;
-        self.processes.iter_mut().for_each(|process| process.inbound.loose.is_wanted = true);
+        for process in &mut self.processes {
+            process.inbound.loose.is_wanted = true;
+            process.is_done_wanted = is_done_wanted;
+        }
     }
 
     /// Calls whose sends, receives and collectives have no other end, by location and number.

@@ -9,7 +9,7 @@ use mpiprobe_trace::{
     Root, Shape, SiteId, Transfer, WindowId,
 };
 
-use crate::clock::Clocks;
+use crate::{clock::Clocks, communication::communication};
 
 /// What tells messages to a process apart, besides their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -235,10 +235,17 @@ pub(super) enum Meaning {
     Other,
 }
 
-/// What shapes mean for a process.
-pub(super) fn meanings(shapes: &[Shape], process: ProcessId, known: &Known, names: &ChannelNames) -> Vec<Meaning> {
+/// What shapes mean for a process, in place of what is in the list: its room is used again.
+pub(super) fn learn(
+    meanings: &mut Vec<Meaning>,
+    shapes: &[Shape],
+    process: ProcessId,
+    known: &Known,
+    names: &ChannelNames,
+) {
     let of = Translator { process, known, names };
-    shapes.iter().map(|shape| of.meaning(shape)).collect()
+    meanings.clear();
+    meanings.extend(shapes.iter().map(|shape| of.meaning(shape)));
 }
 
 struct Translator<'a> {
@@ -269,13 +276,12 @@ impl Translator<'_> {
             posts,
             waits: !function.polling && (function.waits_for_requests() || when == When::Blocking),
             has_returned: call.has_returned,
-            takes_message: function.communication() == Communication::MatchedReceive,
+            takes_message: communication(call.function()) == Communication::MatchedReceive,
         }
     }
 
     fn act(&self, operation: &Operation) -> Act {
-        let function = operation.function.function();
-        match function.communication() {
+        match communication(operation.function) {
             Communication::Nothing => self.beginning_or_end(operation.function),
             Communication::Collective(pattern) => self.joint(operation, pattern).map_or(Act::Nothing, Act::Collective),
             probe @ (Communication::Probe | Communication::MatchedProbe) => {

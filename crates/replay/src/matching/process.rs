@@ -9,7 +9,7 @@ use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row
 use super::{
     call::{CallAt, Done, End, Unmatched},
     inbound::{Completion, FromOther, Inbound, Met, Sent},
-    meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, meanings},
+    meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, learn},
     slab::{Key, Slab},
 };
 use crate::slices::{LocationSlice, Slice};
@@ -111,8 +111,9 @@ pub(super) struct ProcessReplay {
     pub(super) joined: Vec<Joined>,
     /// Until when calls are missing that were found to be in the slice.
     pub(super) broken_ns: Option<u64>,
-    /// In the order in which the calls that have completed them have returned.
+    /// In the order in which the calls that have completed them have returned, if anybody wants to know.
     pub(super) done: Vec<Done>,
+    pub(super) is_done_wanted: bool,
     pub(super) counts: Unmatched,
 }
 
@@ -141,6 +142,7 @@ impl ProcessReplay {
             joined: Vec::new(),
             broken_ns: None,
             done: Vec::new(),
+            is_done_wanted: true,
             counts: Unmatched::default(),
         }
     }
@@ -220,7 +222,7 @@ impl ProcessReplay {
     fn learn(&mut self, thread: usize, part: &Part, around: &Around<'_>) {
         let Some(thread) = self.threads.get_mut(thread) else { return };
         if !thread.shapes.as_ref().is_some_and(|known| Arc::ptr_eq(known, &part.shapes)) {
-            thread.meanings = meanings(&part.shapes, self.process, around.known, around.names);
+            learn(&mut thread.meanings, &part.shapes, self.process, around.known, around.names);
             thread.shapes = Some(Arc::clone(&part.shapes));
         }
         let known = &around.known;
@@ -599,7 +601,9 @@ impl ProcessReplay {
                     None
                 }
             };
-            self.done.extend(end.map(|end| Done { call, more: 0, end, waited: waits, late: false }));
+            if let Some(end) = end.filter(|_| self.is_done_wanted) {
+                self.done.push(Done { call, more: 0, end, waited: waits, late: false });
+            }
         }
         let own = self.done.get_mut(first..).unwrap_or_default();
         let mut left = u32::try_from(own.len()).unwrap_or(u32::MAX);

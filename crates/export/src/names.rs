@@ -1,7 +1,8 @@
 //! How processes, threads, communicators and places are called.
 
-use std::collections::HashMap;
+use std::collections;
 
+use hashbrown::HashMap;
 use mpiprobe_trace::{CommunicatorId, Definitions, LocationId, ProcessId};
 
 /// Who is who in a trace that is being exported.
@@ -12,7 +13,7 @@ pub(crate) struct Names<'a> {
     pub(crate) processes: Vec<ProcessId>,
     /// Place there of each process.
     places: HashMap<ProcessId, u32>,
-    by_rank: HashMap<(Option<&'a str>, u32), ProcessId>,
+    by_rank: collections::HashMap<(Option<&'a str>, u32), ProcessId>,
     /// By communicator.
     members: Vec<Members>,
     /// By location: which thread of its process it is.

@@ -17,7 +17,7 @@ use mpiprobe_trace::{LocationId, Process, ProcessId, Span, Trace};
 use super::{
     bytes::{Anchor, definition_file},
     definitions::{About, global, local, location_number},
-    events::{Around, ProcessWriter, Written},
+    events::{Around, ProcessWriter, Region, Written},
     used::Used,
 };
 use crate::{
@@ -95,6 +95,7 @@ pub fn write(
         [Some(init), Some(finalize)] if is_synthetic => Some((used.function(init), used.function(finalize))),
         _ => None,
     };
+    let regions: Vec<Region> = (0..=used.regions()).map(Region::new).collect();
     let whole = selection.whole(trace);
     let write_process = |&process: &ProcessId| -> Result<(Written, Vec<(LocationId, u64)>), ExportError> {
         let node = definitions.process(process).map_or(0, |process| process.node.index());
@@ -102,6 +103,7 @@ pub fn write(
         let around = Around {
             names: &names,
             used: &used,
+            regions: &regions,
             loose: &loose,
             span: own(span),
             begin_ns: own(whole).from_ns,

@@ -14,35 +14,103 @@ const LONGEST_EVENT: usize = 256;
 /// A value that is not there.
 pub(super) const UNDEFINED: u32 = u32::MAX;
 
-/// A number as it is written: how many bytes it needs, and those.
+/// A number as it is written: how many bytes it needs, and those. Gives how many of all these bytes are meant.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "at most eight")]
+fn number(value: u64) -> ([u8; 9], usize) {
+    // None for zero.
+    let length = 8 - value.leading_zeros() / 8;
+    (behind(length as u8, value), length as usize + 1)
+}
+
+/// A number of full width behind a byte.
+#[inline]
+fn behind(byte: u8, value: u64) -> [u8; 9] {
+    let mut bytes = [byte; 9];
+    let [_, rest @ ..] = &mut bytes;
+    *rest = value.to_le_bytes();
+    bytes
+}
+
+/// Writes the first of some bytes. All are copied, which takes less time than to copy so many of them.
+#[inline]
+fn put_first<const N: usize>(to: &mut Vec<u8>, bytes: [u8; N], count: usize) {
+    to.extend_from_slice(&bytes);
+    to.truncate(to.len() - N + count);
+}
+
+#[inline]
 pub(super) fn put(to: &mut Vec<u8>, value: u64) {
-    let length = 8 - (value.leading_zeros() / 8) as usize;
-    // At most eight, and none for zero.
-    to.extend(u8::try_from(length));
-    to.extend_from_slice(value.to_le_bytes().get(..length).unwrap_or_default());
+    let (bytes, count) = number(value);
+    put_first(to, bytes, count);
 }
 
 /// A number of 32 bits, of which the highest stands for nothing.
+#[inline]
 pub(super) fn put_id(to: &mut Vec<u8>, value: u32) {
     if value == UNDEFINED { to.push(0xff) } else { put(to, value.into()) }
 }
 
-/// A record with its length: what `write` writes is its content.
-pub(super) fn record(to: &mut Vec<u8>, id: u8, write: impl FnOnce(&mut Vec<u8>)) {
-    to.push(id);
-    let at = to.len();
-    to.push(0);
-    write(to);
-    let length = to.len() - at - 1;
-    // 0xff says that a long length follows.
-    if let Some(short) = u8::try_from(length).ok().filter(|&short| short < 0xff) {
-        if let Some(place) = to.get_mut(at) {
-            *place = short;
+/// Bytes that are written again and again, `N` at most.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Prepared<const N: usize> {
+    bytes: [u8; N],
+    count: u8,
+}
+
+impl<const N: usize> Prepared<N> {
+    pub(super) const NOTHING: Self = Self { bytes: [0; N], count: 0 };
+
+    fn and(mut self, more: &[u8]) -> Self {
+        for (place, &byte) in self.bytes.iter_mut().skip(self.count.into()).zip(more) {
+            *place = byte;
+            self.count += 1;
         }
-    } else {
-        let long = (length as u64).to_le_bytes();
-        to.splice(at..=at, std::iter::once(0xff).chain(long));
+        self
     }
+
+    pub(super) fn byte(self, byte: u8) -> Self {
+        self.and(&[byte])
+    }
+
+    pub(super) fn number(self, value: u64) -> Self {
+        let (bytes, count) = number(value);
+        self.and(bytes.get(..count).unwrap_or_default())
+    }
+
+    /// As [`put_id`].
+    pub(super) fn id(self, value: u32) -> Self {
+        if value == UNDEFINED { self.byte(0xff) } else { self.number(value.into()) }
+    }
+
+    #[inline]
+    pub(super) fn put(&self, to: &mut Vec<u8>) {
+        put_first(to, self.bytes, self.count.into());
+    }
+}
+
+/// A record with its length: what `write` writes is its content.
+#[inline]
+pub(super) fn record(to: &mut Vec<u8>, id: u8, write: impl FnOnce(&mut Vec<u8>)) {
+    to.extend_from_slice(&[id, 0]);
+    let at = to.len();
+    write(to);
+    let length = to.len() - at;
+    match u8::try_from(length) {
+        Ok(short) if short < 0xff => {
+            if let Some(place) = to.get_mut(at - 1) {
+                *place = short;
+            }
+        }
+        _ => lengthen(to, at, length),
+    }
+}
+
+/// Gives a record that begins there a long length, which 0xff says that follows.
+#[cold]
+fn lengthen(to: &mut Vec<u8>, at: usize, length: usize) {
+    let long = (length as u64).to_le_bytes();
+    to.splice(at - 1..at, std::iter::once(0xff).chain(long));
 }
 
 /// Events of one location.
@@ -72,7 +140,16 @@ impl EventFile {
         self.time_ns = None;
     }
 
+    #[cold]
+    fn next_chunk(&mut self, to: &mut dyn std::io::Write) -> std::io::Result<()> {
+        self.chunk.resize(EVENT_CHUNK, 0);
+        self.write_out(to)?;
+        self.begin();
+        Ok(())
+    }
+
     /// An event at a time, which must not go back: what goes back is taken for the time before.
+    #[inline]
     pub(super) fn event(
         &mut self,
         time_ns: u64,
@@ -80,14 +157,10 @@ impl EventFile {
         write: impl FnOnce(&mut Vec<u8>),
     ) -> std::io::Result<()> {
         if self.chunk.len() + LONGEST_EVENT > EVENT_CHUNK {
-            self.chunk.resize(EVENT_CHUNK, 0);
-            self.write_out(to)?;
-            self.begin();
+            self.next_chunk(to)?;
         }
-        let time_ns = self.time_ns.map_or(time_ns, |before| before.max(time_ns));
-        if self.time_ns != Some(time_ns) {
-            self.chunk.push(TIMESTAMP);
-            self.chunk.extend_from_slice(&time_ns.to_le_bytes());
+        if self.time_ns.is_none_or(|before| before < time_ns) {
+            self.chunk.extend_from_slice(&behind(TIMESTAMP, time_ns));
             self.time_ns = Some(time_ns);
         }
         write(&mut self.chunk);

@@ -4,14 +4,14 @@ use std::{io, io::Write, sync::Arc};
 
 use hashbrown::HashMap;
 use mpiprobe_functions::{Communication, Operation as When, Pattern};
-use mpiprobe_replay::LooseEnds;
+use mpiprobe_replay::{LooseEnds, communication};
 use mpiprobe_trace::{
     Bytes, Change, ChangeRow, Communicator, CommunicatorId, CommunicatorKind, LocationId, Object, Operation, Partner,
     ProcessId, Root, Row, Shape, Span, Transfer,
 };
 
 use super::{
-    bytes::{EventFile, UNDEFINED, put, put_id, record},
+    bytes::{EventFile, Prepared, UNDEFINED, put, put_id, record},
     definitions::collective_number,
     used::{PROGRAM, Used},
 };
@@ -65,13 +65,21 @@ impl Written {
     }
 }
 
-/// A message as records name it: the partner's rank in its communicator.
+/// A message as records name it: the partner's rank in its communicator, that, the tag, and how long it is.
+type Message = Prepared<24>;
+
+/// A region: its records.
 #[derive(Clone, Copy, Debug)]
-struct Message {
-    peer: u32,
-    communicator: u32,
-    tag: u32,
-    bytes: u64,
+pub(super) struct Region {
+    enter: Prepared<6>,
+    leave: Prepared<6>,
+}
+
+impl Region {
+    pub(super) fn new(number: u32) -> Self {
+        let of = |record| Prepared::NOTHING.byte(record).id(number);
+        Self { enter: of(id::ENTER), leave: of(id::LEAVE) }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -104,9 +112,9 @@ enum Act {
 
 #[derive(Clone, Copy, Debug)]
 enum Meaning {
-    Call { region: u32, site: Option<u32>, act: Act, when: When, posts: bool, has_returned: bool },
+    Call { region: Region, site: Option<Region>, act: Act, when: When, posts: bool, has_returned: bool },
     Change { change: Change, act: Act },
-    Phase(Option<u32>),
+    Phase(Option<Region>),
 }
 
 /// What is behind a request: its number in the archive, and which ends of it are written.
@@ -122,8 +130,8 @@ struct Request {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     end_ns: u64,
-    region: u32,
-    site: Option<u32>,
+    region: Region,
+    site: Option<Region>,
     /// Where its records for the return begin among those kept.
     records: usize,
 }
@@ -138,9 +146,9 @@ struct Thread<'a> {
     /// Records to be written when calls return, and where each ends.
     kept: Vec<u8>,
     ends: Vec<usize>,
-    phase: Option<u32>,
+    phase: Option<Region>,
     /// Once no call is open, the phase is to be this one.
-    next_phase: Option<u32>,
+    next_phase: Option<Region>,
     phase_changes: bool,
 }
 
@@ -148,6 +156,8 @@ struct Thread<'a> {
 pub(super) struct Around<'a> {
     pub(super) names: &'a Names<'a>,
     pub(super) used: &'a Used,
+    /// By number.
+    pub(super) regions: &'a [Region],
     pub(super) loose: &'a LooseEnds,
     /// On the clock of the process's node.
     pub(super) span: Span,
@@ -198,10 +208,10 @@ impl<'a> ProcessWriter<'a> {
             written: Written::default(),
         };
         for (index, thread) in writer.threads.iter_mut().enumerate() {
-            thread.enter(around.begin_ns, PROGRAM)?;
+            thread.enter(around.begin_ns, Region::new(PROGRAM))?;
             if let Some((init, _)) = around.synthetic.filter(|_| index == 0) {
-                thread.enter(around.begin_ns, init)?;
-                thread.leave(around.begin_ns, init)?;
+                thread.enter(around.begin_ns, Region::new(init))?;
+                thread.leave(around.begin_ns, Region::new(init))?;
             }
         }
         Ok(writer)
@@ -215,10 +225,10 @@ impl<'a> ProcessWriter<'a> {
             let end_ns = self.around.end_ns;
             thread.change_phase(end_ns, None)?;
             if let Some((_, finalize)) = self.around.synthetic.filter(|_| index == 0) {
-                thread.enter(end_ns, finalize)?;
-                thread.leave(end_ns, finalize)?;
+                thread.enter(end_ns, Region::new(finalize))?;
+                thread.leave(end_ns, Region::new(finalize))?;
             }
-            thread.leave(end_ns, PROGRAM)?;
+            thread.leave(end_ns, Region::new(PROGRAM))?;
             let events = thread.file.finish(thread.to)?;
             self.written.events += events;
             counts.push((thread.location, events));
@@ -254,7 +264,7 @@ impl<'a> ProcessWriter<'a> {
                     if let Some(send) = send {
                         thread.event(row.begin_ns, |to| {
                             record(to, id::ISEND, |to| {
-                                message(to, &send);
+                                send.put(to);
                                 put(to, number);
                             });
                         })?;
@@ -274,7 +284,7 @@ impl<'a> ProcessWriter<'a> {
                         let number = self.next_request;
                         thread.event(row.begin_ns, |to| {
                             record(to, id::ISEND, |to| {
-                                message(to, &send);
+                                send.put(to);
                                 put(to, number);
                             });
                         })?;
@@ -283,12 +293,12 @@ impl<'a> ProcessWriter<'a> {
                             put(to, number);
                         });
                     } else {
-                        thread.event(row.begin_ns, |to| record(to, id::SEND, |to| message(to, &send)))?;
+                        thread.event(row.begin_ns, |to| record(to, id::SEND, |to| send.put(to)))?;
                     }
                 }
                 if let Some(receive) = receive {
                     self.written.receives += 1;
-                    thread.keep(|to| record(to, id::RECV, |to| message(to, &receive)));
+                    thread.keep(|to| record(to, id::RECV, |to| receive.put(to)));
                 }
                 Ok(())
             }
@@ -365,11 +375,11 @@ impl<'a> ProcessWriter<'a> {
                     self.written.receives += 1;
                     if known.sends {
                         // An exchange has one request, which is the send's.
-                        thread.keep(|to| record(to, id::RECV, |to| message(to, &receive)));
+                        thread.keep(|to| record(to, id::RECV, |to| receive.put(to)));
                     } else {
                         thread.keep(|to| {
                             record(to, id::IRECV, |to| {
-                                message(to, &receive);
+                                receive.put(to);
                                 put(to, known.number);
                             });
                         });
@@ -388,10 +398,12 @@ impl<'a> ProcessWriter<'a> {
 
 impl Visitor for ProcessWriter<'_> {
     fn shapes(&mut self, thread: usize, shapes: &Arc<[Shape]>) {
-        let translator = Translator { process: self.process, names: self.around.names, used: self.around.used };
+        let Around { names, used, regions, .. } = *self.around;
+        let translator = Translator { process: self.process, names, used, regions };
         let Some(thread) = self.threads.get_mut(thread) else { return };
         if !thread.shapes.as_ref().is_some_and(|known| Arc::ptr_eq(known, shapes)) {
-            thread.meanings = shapes.iter().map(|shape| translator.meaning(shape)).collect();
+            thread.meanings.clear();
+            thread.meanings.extend(shapes.iter().map(|shape| translator.meaning(shape)));
             thread.shapes = Some(Arc::clone(shapes));
         }
     }
@@ -437,18 +449,12 @@ impl Thread<'_> {
         self.file.event(time_ns, self.to, write)
     }
 
-    fn enter(&mut self, time_ns: u64, region: u32) -> io::Result<()> {
-        self.event(time_ns, |to| {
-            to.push(id::ENTER);
-            put_id(to, region);
-        })
+    fn enter(&mut self, time_ns: u64, region: Region) -> io::Result<()> {
+        self.event(time_ns, |to| region.enter.put(to))
     }
 
-    fn leave(&mut self, time_ns: u64, region: u32) -> io::Result<()> {
-        self.event(time_ns, |to| {
-            to.push(id::LEAVE);
-            put_id(to, region);
-        })
+    fn leave(&mut self, time_ns: u64, region: Region) -> io::Result<()> {
+        self.event(time_ns, |to| region.leave.put(to))
     }
 
     /// A record for the return of the innermost open call.
@@ -484,7 +490,7 @@ impl Thread<'_> {
     }
 
     /// Phases lie around calls: one that begins in a call begins behind it.
-    fn phase(&mut self, ns: u64, phase: Option<u32>) -> io::Result<()> {
+    fn phase(&mut self, ns: u64, phase: Option<Region>) -> io::Result<()> {
         if self.frames.is_empty() {
             return self.change_phase(ns, phase);
         }
@@ -492,7 +498,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    fn change_phase(&mut self, ns: u64, phase: Option<u32>) -> io::Result<()> {
+    fn change_phase(&mut self, ns: u64, phase: Option<Region>) -> io::Result<()> {
         if let Some(before) = std::mem::replace(&mut self.phase, phase) {
             self.leave(ns, before)?;
         }
@@ -501,13 +507,6 @@ impl Thread<'_> {
         }
         Ok(())
     }
-}
-
-fn message(to: &mut Vec<u8>, message: &Message) {
-    put_id(to, message.peer);
-    put_id(to, message.communicator);
-    put_id(to, message.tag);
-    put(to, message.bytes);
 }
 
 fn collective(to: &mut Vec<u8>, joint: &Joint) {
@@ -522,21 +521,23 @@ struct Translator<'a> {
     process: ProcessId,
     names: &'a Names<'a>,
     used: &'a Used,
+    regions: &'a [Region],
 }
 
 impl Translator<'_> {
     fn meaning(&self, shape: &Shape) -> Meaning {
         match shape {
-            Shape::Phase(change) => Meaning::Phase(
-                change.phase.as_deref().filter(|_| change.is_on).and_then(|phase| self.used.phase(phase)),
-            ),
+            Shape::Phase(change) => {
+                let phase = change.phase.as_deref().filter(|_| change.is_on).and_then(|phase| self.used.phase(phase));
+                Meaning::Phase(phase.map(|phase| self.region(phase)))
+            }
             Shape::Change(change) => Meaning::Change { change: change.change, act: self.act(&change.operation) },
             Shape::Call { call, posts } => {
                 let when = call.function().function().operation;
                 let does = call.result == 0 && when != When::Persistent;
                 Meaning::Call {
-                    region: self.used.function(call.function()),
-                    site: call.call_site.and_then(|site| self.used.site(site)),
+                    region: self.region(self.used.function(call.function())),
+                    site: call.call_site.and_then(|site| self.used.site(site)).map(|site| self.region(site)),
                     act: if does { self.act(&call.operation) } else { Act::Nothing },
                     when,
                     posts: *posts,
@@ -546,8 +547,12 @@ impl Translator<'_> {
         }
     }
 
+    fn region(&self, number: u32) -> Region {
+        self.regions.get(number as usize).copied().unwrap_or_else(|| Region::new(number))
+    }
+
     fn act(&self, operation: &Operation) -> Act {
-        match operation.function.function().communication() {
+        match communication(operation.function) {
             Communication::Collective(Pattern::Common) => self.window(operation),
             Communication::Collective(_) => self.joint(operation).unwrap_or(Act::Nothing),
             Communication::Probe
@@ -580,12 +585,9 @@ impl Translator<'_> {
         let own = self.names.definitions.process(self.process)?.rank;
         let is_remote = known.is_inter() && !known.remote_members.contains(&own);
         let first = if is_remote { known.members.len() } else { 0 };
-        Some(Message {
-            peer: self.rank_in_group(id, known, first + rank as usize)?,
-            communicator: self.used.communicator(id)?,
-            tag: tag.cast_unsigned(),
-            bytes: bytes(transfer.bytes),
-        })
+        let peer = self.rank_in_group(id, known, first + rank as usize)?;
+        let communicator = self.used.communicator(id)?;
+        Some(Message::NOTHING.id(peer).id(communicator).id(tag.cast_unsigned()).number(bytes(transfer.bytes)))
     }
 
     /// Its rank among those of the communicator that are in the archive.

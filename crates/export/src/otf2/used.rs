@@ -78,6 +78,11 @@ impl Used {
         (0..).zip(self.windows.values_mut()).for_each(|(number, place)| *place = number);
     }
 
+    /// How many regions there are besides [`PROGRAM`], and the highest of their numbers.
+    pub(super) fn regions(&self) -> u32 {
+        u32::try_from(self.sites.len() + self.functions.len() + self.phases.len()).unwrap_or(u32::MAX)
+    }
+
     pub(super) fn function(&self, function: FunctionId) -> u32 {
         self.functions.get(&function).copied().unwrap_or(PROGRAM)
     }

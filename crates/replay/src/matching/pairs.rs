@@ -17,7 +17,7 @@ use mpiprobe_functions::{FunctionId, Operation as When};
 use mpiprobe_trace::{Change, CommunicatorId, LocationId, Part, ProcessId, ReadError, Shape, Span, Trace};
 
 use super::{
-    meaning::{Act, ChannelNames, Joint, Known, Meaning, Message, Side, Stream, meanings},
+    meaning::{Act, ChannelNames, Joint, Known, Meaning, Message, Side, Stream, learn},
     process::is_harmful,
 };
 use crate::{clock::Clocks, parallel};
@@ -136,8 +136,8 @@ impl Process {
     ) {
         for location in mem::take(&mut self.locations) {
             let mut shapes: Option<Arc<[Shape]>> = None;
-            // By shape: how many there are of it.
-            let mut numbers: Vec<u64> = Vec::new();
+            // By shape: what it means, and how many there are of it.
+            let (mut meanings, mut numbers) = (Vec::new(), Vec::new());
             for part in trace.parts(location, Span::ALL) {
                 let part = match part {
                     Ok(part) => part,
@@ -151,11 +151,11 @@ impl Process {
                     }
                 };
                 if !shapes.as_ref().is_some_and(|known| Arc::ptr_eq(known, &part.shapes)) {
-                    if let Some(shapes) = shapes.replace(Arc::clone(&part.shapes)) {
-                        self.sum_up(&shapes, &numbers, known, names);
-                    }
+                    self.sum_up(&meanings, &numbers);
+                    learn(&mut meanings, &part.shapes, self.id, known, names);
                     numbers.clear();
-                    numbers.resize(part.shapes.len(), 0);
+                    numbers.resize(part.shapes.len(), 0_u64);
+                    shapes = Some(Arc::clone(&part.shapes));
                 }
                 let of_rows = part.rows.iter().map(|row| row.shape);
                 for shape in of_rows.chain(part.changes.iter().map(|change| change.shape)) {
@@ -165,15 +165,13 @@ impl Process {
                 }
                 look(&part);
             }
-            if let Some(shapes) = shapes {
-                self.sum_up(&shapes, &numbers, known, names);
-            }
+            self.sum_up(&meanings, &numbers);
         }
         self.is_plain &= self.posted == self.completed;
     }
 
-    fn sum_up(&mut self, shapes: &[Shape], numbers: &[u64], known: &Known, names: &ChannelNames) {
-        for (meaning, &number) in meanings(shapes, self.id, known, names).iter().zip(numbers) {
+    fn sum_up(&mut self, meanings: &[Meaning], numbers: &[u64]) {
+        for (meaning, &number) in meanings.iter().zip(numbers) {
             match *meaning {
                 Meaning::Call { act, when, posts, has_returned, takes_message, .. } => {
                     // Whoever has not returned has perhaps sent something; and who receives what was matched before has posted it then.

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use super::{
     error::SessionError,
     source::{NEED_WAITS, Source, StacksBy, kept},
-    trace::{Asked as AskedToDump, IncomingTrace, LatestCalls, TraceOptions, WINDOW},
+    trace::{IncomingTrace, LatestCalls, Request, TraceOptions, WINDOW},
 };
 use crate::{
     asking::{AskError, Head, Lines, Service},
@@ -69,7 +69,7 @@ pub(super) enum Event {
     Calls(Vec<u8>),
     Undone(Undone),
     /// Somebody here wants what is kept in memory to be written down.
-    AskedToDump(AskedToDump),
+    AskedToDump(Request),
     Begun,
     Ended,
 }
@@ -159,9 +159,9 @@ impl StreamSource {
                     trace.fail_requests(&why);
                 }
             }
-            Event::AskedToDump(asked) => {
+            Event::AskedToDump(request) => {
                 // What has been called by now is here before the answer.
-                if self.trace.as_mut().is_some_and(|trace| trace.keep_waiting(asked)) {
+                if self.trace.as_mut().is_some_and(|trace| trace.heed(request)) {
                     self.wish(Asked::Dump);
                 }
             }
@@ -222,7 +222,7 @@ impl Source for StreamSource {
         };
         tokio::select! {
             Some(undone) = self.undone.1.recv() => Ok(Event::Undone(undone)),
-            asked = request => Ok(Event::AskedToDump(asked)),
+            request = request => Ok(Event::AskedToDump(request)),
             event = next(&mut self.lines) => event,
         }
     }

@@ -3,11 +3,15 @@
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use mpiprobe_report::present::say;
 use mpiprobe_trace::store::{Replica, Window};
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until},
+};
 
 use super::{
     TraceError,
@@ -42,8 +46,22 @@ struct Memory {
     is_short_told: bool,
     dumps: Dumps,
     requests: mpsc::UnboundedReceiver<Asked>,
-    /// Those who wait for all to have come that had been called when they asked.
+    /// Those who wait for all to have come that had been called when they asked, and until when the first of them does.
     waiting: Vec<Asked>,
+    deadline: Option<Instant>,
+    /// Those for whom all has come: it is written once the file before is whole, which nothing here waits for.
+    due: Vec<Asked>,
+}
+
+/// For all that has been called to come from whoever records it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What has become of those who want it to be written down.
+#[derive(Debug)]
+pub(in crate::session) enum Request {
+    New(Asked),
+    /// What somebody waits for has not come.
+    Late,
 }
 
 impl IncomingTrace {
@@ -56,7 +74,16 @@ impl IncomingTrace {
                 // Whoever has asked is told if nothing is kept any more.
                 listen_to_requests(&options, move |asked| drop(take.send(asked)))?;
                 let kept = Replica::new(Window::of_span(options.span, options.memory));
-                let memory = Memory { options, kept, is_short_told: false, dumps, requests, waiting: Vec::new() };
+                let memory = Memory {
+                    options,
+                    kept,
+                    is_short_told: false,
+                    dumps,
+                    requests,
+                    waiting: Vec::new(),
+                    deadline: None,
+                    due: Vec::new(),
+                };
                 let to = To::Memory(Box::new(memory));
                 Ok(Some(Self { path: None, to, trouble: None }))
             }
@@ -86,32 +113,44 @@ impl IncomingTrace {
         }
     }
 
-    /// The next time that somebody wants it to be written down. The wait may be given up.
-    pub(in crate::session) async fn request(&mut self) -> Asked {
-        if let To::Memory(memory) = &mut self.to
-            && let Some(asked) = memory.requests.recv().await
-        {
-            return asked;
+    /// The next time that somebody wants it to be written down, or has waited for too long. The wait may be given up.
+    pub(in crate::session) async fn request(&mut self) -> Request {
+        let To::Memory(memory) = &mut self.to else { return std::future::pending().await };
+        let deadline = memory.deadline;
+        let late = async {
+            match deadline {
+                Some(deadline) => sleep_until(deadline).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            Some(asked) = memory.requests.recv() => Request::New(asked),
+            () = late => Request::Late,
         }
-        std::future::pending().await
     }
 
-    /// Whoever has asked has it written down once all has come; `false`: nothing more comes.
-    pub(in crate::session) fn keep_waiting(&mut self, asked: Asked) -> bool {
-        match (&mut self.to, &self.trouble) {
-            (To::Memory(memory), None) => memory.waiting.push(asked),
-            (_, trouble) => {
-                refuse(vec![asked], trouble.clone().unwrap_or_else(|| "nothing is kept in memory".into()));
-                return false;
+    /// Heeds a request; whether all that has been called is to come for it.
+    pub(in crate::session) fn heed(&mut self, request: Request) -> bool {
+        match (request, &mut self.to, &self.trouble) {
+            (Request::New(asked), To::Memory(memory), None) => {
+                memory.waiting.push(asked);
+                memory.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
+                return true;
             }
+            (Request::New(asked), _, trouble) => {
+                refuse(vec![asked], trouble.clone().unwrap_or_else(|| "nothing is kept in memory".into()));
+            }
+            (Request::Late, ..) => self.fail_requests("the calls up to now have not come from the service in time"),
         }
-        true
+        false
     }
 
     /// What has been asked for will not come.
     pub(in crate::session) fn fail_requests(&mut self, why: &str) {
-        if let To::Memory(memory) = &mut self.to {
-            refuse(std::mem::take(&mut memory.waiting), why.into());
+        if let To::Memory(memory) = &mut self.to
+            && !memory.waiting.is_empty()
+        {
+            refuse(memory.take_waiting(), why.into());
         }
     }
 
@@ -131,7 +170,10 @@ impl IncomingTrace {
                     say(format_args!("{name}{bytes} bytes"));
                 }
             }
-            To::Memory(memory) => say(format_args!("calls were kept in memory, {}", said_of(memory.dumps.finish()))),
+            To::Memory(mut memory) => {
+                memory.write();
+                say(format_args!("calls were kept in memory, {}", said_of(memory.dumps.finish())));
+            }
         }
     }
 
@@ -141,6 +183,11 @@ impl IncomingTrace {
 }
 
 impl Memory {
+    fn take_waiting(&mut self) -> Vec<Asked> {
+        self.deadline = None;
+        std::mem::take(&mut self.waiting)
+    }
+
     fn take(&mut self, message: &[u8]) -> Result<(), String> {
         let wanted = self.kept.take(message).map_err(|error| format!("no more calls are kept: {error}"))?;
         if !self.is_short_told && self.kept.window().is_short() {
@@ -148,14 +195,23 @@ impl Memory {
             say_short(&self.options);
         }
         if let Some(why) = wanted {
-            let mut asked = std::mem::take(&mut self.waiting);
+            let waiting = self.take_waiting();
+            self.due.extend(waiting);
             if !why.is_empty() {
-                asked.push(Asked { why, reply: None });
-            }
-            if !asked.is_empty() {
-                self.dumps.write(self.kept.window().moment().map(|moment| moment.dump), asked);
+                self.due.push(Asked { why, reply: None });
             }
         }
+        if !self.dumps.is_writing() {
+            self.write();
+        }
         Ok(())
+    }
+
+    /// Writes what is there now for those for whom that is due.
+    fn write(&mut self) {
+        if !self.due.is_empty() {
+            let asked = std::mem::take(&mut self.due);
+            self.dumps.write(self.kept.window().moment().map(|moment| moment.dump), asked);
+        }
     }
 }

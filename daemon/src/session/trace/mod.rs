@@ -23,11 +23,10 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
-pub(in crate::session) use dumps::Asked;
-use dumps::Dumps;
+use dumps::{Asked, Dumps};
 use elsewhere::Elsewhere;
 use flight::{Flight, Keeper};
-pub(in crate::session) use incoming::IncomingTrace;
+pub(in crate::session) use incoming::{IncomingTrace, Request};
 use mpiprobe_functions::by_name;
 use mpiprobe_model::{CallSite, WaitStates, analyse::Identity};
 use mpiprobe_observe::{Referred, monotonic_ns};

@@ -15,6 +15,8 @@ use crate::{
 
 /// How much of a call's part of a chunk comes from elsewhere, so that nobody can make a reader take more memory than the file has bytes.
 const MOST_CHANGES: u32 = 1 << 20;
+/// Shapes of a chunk. As many, of calls, are no shorter than a chunk may be.
+const MOST_SHAPES: usize = 4 << 20;
 
 /// Events that are becoming a chunk.
 #[derive(Debug, Default)]
@@ -384,7 +386,12 @@ fn dictionary(
 ) -> Result<(Arc<[Shape]>, Vec<Kind>), Malformed> {
     let mut entries = Vec::new();
     while !input.0.is_empty() {
-        entries.push(input.column()?);
+        let entry = input.column()?;
+        // Somebody may have written any number of them, which take much more memory than bytes.
+        if entry.0.is_empty() || entries.len() >= MOST_SHAPES {
+            return Err(Malformed("it has too many shapes, or empty ones"));
+        }
+        entries.push(entry);
     }
     let mut kinds = Vec::with_capacity(entries.len());
     let mut mistake = None;

@@ -116,7 +116,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_are_read_as_they_were_written(numbers: Vec<u64>, signed: Vec<i64>) {
+        fn numbers_are_read_as_they_were_written(wide: Vec<(u64, u8)>, signed: Vec<i64>) {
+            // Of all lengths, in all places.
+            let numbers: Vec<u64> = wide.into_iter().map(|(number, by)| number >> (by % 64)).collect();
             let mut bytes = Vec::new();
             for &number in &numbers {
                 put(&mut bytes, number);

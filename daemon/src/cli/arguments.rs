@@ -507,6 +507,9 @@ pub struct Trace {
     /// Find out who waits for whom, for how long and why, while it is recorded.
     #[arg(long, conflicts_with_all = ["flight", "window"], help_heading = "Output")]
     pub waits: bool,
+    /// As for an observation.
+    #[arg(long, conflicts_with_all = ["flight", "window", "waits"], hide = true)]
+    pub single_calls: bool,
     /// Functions to record: as for an observation.
     #[arg(long, value_name = "LIST", default_value = "default", value_parser = functions, allow_hyphen_values = true, help_heading = "What is recorded")]
     pub functions: FunctionSet,

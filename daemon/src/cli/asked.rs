@@ -73,7 +73,7 @@ pub(super) fn traced(asked: &Trace, trace_bpf: bool) -> Options {
         ranks: asked.traced.ranks.clone(),
         when: asked.flight.when(true).or(asked.window).unwrap_or_default(),
         waits: asked.waits,
-        latest: LatestCalls::None,
+        latest: if asked.single_calls { LatestCalls::Kept } else { LatestCalls::None },
     };
     Options {
         engine: EngineChoice::Auto,

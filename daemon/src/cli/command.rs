@@ -33,7 +33,10 @@ use super::{
     terminal::{show, width, width_of},
     traces::{compared, is_trace, of_clocks},
     waits::{Waits, WaitsError, waits},
-    words::{parse_hang, parse_observation, parse_trace, query_of, query_of_hang, query_of_node, query_of_trace},
+    words::{
+        parse_hang, parse_observation, parse_trace, query_of, query_of_hang, query_of_node, query_of_node_trace,
+        query_of_trace,
+    },
 };
 use crate::{
     agent::{self, Understand},
@@ -350,10 +353,10 @@ async fn hand_on(asked: &PushTo, arguments: &Arguments) -> Result<Exit, CommandE
 
 async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, CommandError> {
     let options = traced(asked, arguments.trace_bpf);
+    let request = Request::new(query_of_node_trace(&options), String::new(), Kind::Trace);
     let query = query_of_trace(&options);
-    let request = Request::new(query.clone(), String::new(), Kind::Trace);
     let on = (&asked.nodes, asked.targets.job.as_deref());
-    let of_one_node = [("--flight", asked.flight.flight.is_some()), ("--waits", asked.waits)];
+    let of_one_node = [("--flight", asked.flight.flight.is_some())];
     let options = placed(options, on, (query, request), &of_one_node, arguments).await?;
     Ok(session::run(&options).await?.into())
 }

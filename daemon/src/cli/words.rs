@@ -46,7 +46,7 @@ const OF_OBSERVATIONS: [&str; 24] = [
 ];
 /// Of a view it is only said that there is one.
 const ANY_VIEW: &str = "any";
-const OF_TRACES: [&str; 14] = [
+const OF_TRACES: [&str; 15] = [
     "all-jobs",
     "comm",
     "dump-on-hang",
@@ -58,6 +58,7 @@ const OF_TRACES: [&str; 14] = [
     "pid",
     "pid-of",
     "ranks",
+    "single-calls",
     "wait",
     "waits",
     "window",
@@ -187,10 +188,26 @@ fn query(options: &Options, waits: Option<bool>) -> String {
 
 /// What [`parse_trace`] understands as this, for a URL.
 pub(super) fn query_of_trace(options: &Options) -> String {
+    let trace = options.trace.as_ref();
+    let calls = trace.is_some_and(|trace| trace.latest != LatestCalls::None);
+    trace_query(options, trace.is_some_and(|trace| trace.waits), calls)
+}
+
+/// The same for agents, as of [`query_of_node`].
+pub(super) fn query_of_node_trace(options: &Options) -> String {
+    trace_query(options, false, options.trace.as_ref().is_some_and(|trace| trace.waits))
+}
+
+/// `waits`: they are looked for; `calls`: each call is handed on, besides.
+fn trace_query(options: &Options, waits: bool, calls: bool) -> String {
     let mut query = Serializer::new(String::new());
     add_targets(&mut query, &options.target, &options.jobs);
-    let waits = options.trace.as_ref().is_some_and(|trace| trace.waits);
-    let flags = [("wait", options.wait), ("ignore-pcontrol", options.ignore_pcontrol), ("waits", waits)];
+    let flags = [
+        ("wait", options.wait),
+        ("ignore-pcontrol", options.ignore_pcontrol),
+        ("waits", waits),
+        ("single-calls", calls),
+    ];
     for (name, _) in flags.into_iter().filter(|(_, is_set)| *is_set) {
         query.append_pair(name, "");
     }
@@ -321,6 +338,7 @@ mod tests {
             &["--job", "4711", "--wait", "--ignore-pcontrol", "--functions", "coll"],
             &["--all-jobs", "--window", "200ms@every:10s", "--ranks", "0,4-7"],
             &["--pid", "5", "--pid", "7", "--waits"],
+            &["--pid", "5", "--single-calls"],
             &["--pid-of", "x", "--flight", "90s", "--dump-on-hang", "1.5s"],
             &["--pid-of", "x", "--flight", "5000calls"],
             &["--pid-of", "a b&c", "--min-duration", "10us", "--comm", "row*", "--comm", "w&x"],

@@ -17,6 +17,7 @@ use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::second_user::{home_of, nobody_else};
 use mpiprobe_tests::service::NodeService;
 use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement, agreement_of, agreement_of_files, recorded};
+use mpiprobe_tests::waits::wait_states;
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, Requirement, program, requirement};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
@@ -25,6 +26,7 @@ use serde_json::Value;
 use crate::{
     nodes::{self, Nodes},
     trial_with,
+    waits::expect_all_sure_matched,
 };
 
 /// An application asks MPI what some ten thousand calls mean, on a machine that may be busy.
@@ -113,6 +115,8 @@ fn of_nodes(mpi: Mpi) -> Result<(), Failed> {
     let record = |name: &str| -> Result<Profiler, Failed> {
         let mut command = Command::new(binary()?);
         command.args(recording(&job, &file(name))).args(["--hosts", "n1,n2,dead", "--launcher", &nodes.launcher()]);
+        // Which is found out of all nodes' calls together, besides.
+        command.arg("--waits");
         Ok(Profiler::spawn(command)?)
     };
     fs::write(file("there.n2.trace"), "something")?;
@@ -125,6 +129,7 @@ fn of_nodes(mpi: Mpi) -> Result<(), Failed> {
     let ended = profiler.wait()?;
     let profile = ended.profile()?;
     assert_eq!((profile.ranks.len(), profile.incomplete_because.len()), (4, 1), "{}", ended.printed());
+    expect_all_sure_matched(&wait_states(&ended.stdout.join("\n"))?, 4, 50)?;
     let files = ["job.n1.trace", "job.n2.trace"].map(file);
     let compared = agreement_of_files(mpi, &files, &job, Order::TruthOutside, Extent::Whole)?;
     expect_sums(&compared, &profile);

@@ -227,9 +227,9 @@ impl Source for KernelSource {
         }
         let mut profile = self.observation.profile(end)?;
         if end.is_some()
-            && let Some(waits) = self.observation.finish_trace()
+            && let Some(recorded) = self.observation.finish_trace()
         {
-            profile.wait_states = Some(waits);
+            recorded.add_to(&mut profile);
         }
         Ok(profile)
     }

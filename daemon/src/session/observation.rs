@@ -7,7 +7,7 @@ use mpiprobe_discover::{
     Caller, Finding, MpiLibrary, MpiProcess, ProcRoot, ReturnRisk, Scanner, mappings::FileId, printable,
 };
 use mpiprobe_model::{
-    EndReason, EngineInfo, Profile, WaitStates,
+    EndReason, EngineInfo, Profile,
     analyse::{self, Beginning, Expected, Observed, SelfCost},
 };
 use mpiprobe_observe::monotonic_ns;
@@ -31,6 +31,7 @@ use super::{
     recent::RecentCalls,
     sizes::Sizes,
     targets::Targets,
+    trace::Finished,
     traced::TracedProcesses,
     watch::EndWatch,
 };
@@ -446,14 +447,14 @@ impl Observation {
         }
     }
 
-    /// Ends the recording of the course of events; gives who has waited for whom, if that was asked for.
-    pub(super) fn finish_trace(&mut self) -> Option<WaitStates> {
+    /// Ends the recording of the course of events; gives what has come of it.
+    pub(super) fn finish_trace(&mut self) -> Option<Finished> {
         let mut traced = self.traced.take()?;
         traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
-        traced.finish(&self.targets.process_table, &mut self.coverage.sites)
+        Some(traced.finish(&self.targets.process_table, &mut self.coverage.sites))
     }
 
-    /// Whether it is found out who waits for whom, for which call sites are to be known soon.
+    /// Whether somebody looks at calls as they come, for whom call sites are to be known soon.
     pub(super) fn is_looked_at(&self) -> bool {
         self.traced.as_ref().is_some_and(TracedProcesses::is_looked_at)
     }

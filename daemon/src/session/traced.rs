@@ -12,7 +12,7 @@ use super::{
     error::SessionError,
     process_table::ProcessTable,
     sites::Sites,
-    trace::{KernelLines, TraceOptions, Tracing, traced_process},
+    trace::{Finished, KernelLines, TraceOptions, Tracing, traced_process},
 };
 
 /// Those of an observation.
@@ -115,9 +115,9 @@ impl TracedProcesses {
     }
 
     /// Ends the recording, with all that is known by now.
-    pub(super) fn finish(mut self, process_table: &ProcessTable, sites: &mut Sites) -> Option<WaitStates> {
+    pub(super) fn finish(mut self, process_table: &ProcessTable, sites: &mut Sites) -> Finished {
         self.tracing.stop();
         self.name_sites(process_table, sites, true);
-        self.tracing.finish().waits
+        self.tracing.finish()
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial_with(mpi, Language::C, "trace_in_windows", move || in_windows(mpi)),
         requirement::trial(named("trace_by_the_service"), &needs, move || by_service(mpi)),
         requirement::trial(named("trace_of_several_nodes"), &needs, move || of_nodes(mpi)),
+        requirement::trial(named("trace_on_a_full_disk"), &needs, move || on_full_disk(mpi)),
     ]
 }
 
@@ -137,6 +138,37 @@ fn of_nodes(mpi: Mpi) -> Result<(), Failed> {
     let trace = TraceFiles::open(&files)?;
     let hosts: Vec<&str> = trace.definitions().nodes.iter().map(|node| node.host.as_str()).collect();
     assert_eq!(hosts, ["n1", "n2"]);
+    Ok(())
+}
+
+/// What has no room in the file is missing there, which is said and told by the status; what is counted is exact all the same.
+fn on_full_disk(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let builder = Job::builder(mpi, program::RING).ranks(2).args(["20000"]).gates(&["start"]).truth(true);
+    let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    let script = r#"mount -t tmpfs -o size=64k none "$1" && shift && exec "$@""#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(directory.path()).arg(binary()?);
+    command.args(recording(&job, &directory.path().join("job.trace")));
+    let mut profiler = Profiler::spawn(command)?;
+    profiler.wait_for("mpiprobe: observing ")?;
+    job.open_gate("start")?;
+    job.wait()?.success()?;
+    let ended = profiler.wait()?;
+    let profile = ended.profile()?;
+    let is_why = |why: &String| why.starts_with("the trace is not whole: ");
+    assert!(ended.status.code() == Some(3) && profile.incomplete_because.iter().all(is_why), "{}", ended.printed());
+    assert!(!profile.complete && profile.incomplete_because.len() == 1, "{}", ended.printed());
+    let truth = job.snapshot()?;
+    for row in &profile.ranks {
+        let image = truth.ranks.get(&row.rank.ok_or("no rank")?).ok_or("no such rank")?;
+        for function in ["MPI_Send", "MPI_Recv", "MPI_Allreduce"] {
+            let counted = row.completed().get(function).copied().unwrap_or(0);
+            assert_eq!(counted, image.calls(function).completed, "{function}");
+        }
+    }
+    assert_eq!(profile.ranks.len(), 2);
     Ok(())
 }
 

@@ -76,7 +76,7 @@ pub(super) async fn launch(options: &RunOptions) -> Result<u8, LaunchError> {
         if let Some(why) = failure(status) {
             tracing.fail(why);
         }
-        profile.wait_states = tracing.finish().waits;
+        tracing.finish().add_to(&mut profile);
     }
     if source.is_empty() {
         tell_why_nobody(&options.command);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use mpiprobe_common::trace::Unwritten;
-use mpiprobe_model::{CallSite, WaitStates};
+use mpiprobe_model::{CallSite, Profile, WaitStates};
 use mpiprobe_observe::{Drained, Referred, monotonic_ns};
 use mpiprobe_replay::Inside;
 use mpiprobe_report::present::say;
@@ -92,6 +92,17 @@ pub(in crate::session) struct Finished {
     pub(in crate::session) trouble: Option<String>,
     /// Who has waited for whom, if that was asked for.
     pub(in crate::session) waits: Option<WaitStates>,
+}
+
+impl Finished {
+    /// Adds what the last profile has of it.
+    pub(in crate::session) fn add_to(self, profile: &mut Profile) {
+        profile.wait_states = self.waits.or_else(|| profile.wait_states.take());
+        if let Some(trouble) = self.trouble {
+            profile.incomplete_because.push(format!("the trace is not whole: {trouble}"));
+            profile.complete = false;
+        }
+    }
 }
 
 /// Where events are.

@@ -58,7 +58,7 @@ pub fn hit<const TRACED: bool>(context: &ProbeContext) -> Outcome {
     // known already wherever that makes it certain.
     if is_return_of_open_call(thread, &registers) {
         // SAFETY: takes no arguments.
-        return complete::<TRACED>(thread, &registers, unsafe { bpf_ktime_get_ns() });
+        return complete::<TRACED, true>(thread, &registers, unsafe { bpf_ktime_get_ns() });
     }
     let cookie = cookie(context);
     if thread.text_base != 0 && registers.instruction_pointer() == thread.text_base.wrapping_add(cookie.offset()) {
@@ -75,7 +75,7 @@ fn unsure_hit<const TRACED: bool>(context: &ProbeContext, id: u64) -> Outcome {
     let function_address = unsafe { bpf_get_func_ip(context.as_ptr()) };
     // At the return the instruction pointer is in the caller.
     if registers.instruction_pointer() != function_address {
-        return leave::<TRACED>(context, id);
+        return leave::<TRACED, false>(context, id);
     }
     let cookie = cookie(context);
     let Some(thread) = thread::state(id, Loss::ThreadTableFull) else { return Outcome::NoReturn };
@@ -162,11 +162,8 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
     if configured::read_stack() != 0 {
         thread.has_stack = semantics::read_stack(thread, cookie, stack_pointer) as u8;
     }
-    if TRACED {
-        semantics::note_freed(thread, function);
-    }
     if configured::traffic() != 0 {
-        semantics::at_entry(thread, function);
+        semantics::at_entry::<TRACED>(thread, function);
     }
     thread.open.to_user = 0;
     // The first call of a thread may be MPI's own; of all others it is enough to find the call site when somebody asks for it.
@@ -233,9 +230,9 @@ fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> 
     Outcome::NoReturn
 }
 
-/// A function returns.
+/// A function returns. `IS_USUAL`: as most do.
 #[inline(always)]
-pub fn leave<const TRACED: bool>(context: &impl EbpfContext, id: u64) -> Outcome {
+pub fn leave<const TRACED: bool, const IS_USUAL: bool>(context: &impl EbpfContext, id: u64) -> Outcome {
     // First, for the same reason.
     // SAFETY: takes no arguments.
     let now = unsafe { bpf_ktime_get_ns() };
@@ -252,7 +249,7 @@ pub fn leave<const TRACED: bool>(context: &impl EbpfContext, id: u64) -> Outcome
     let entry_stack_pointer = registers.stack_pointer() - RETURN_ADDRESS_BYTES;
 
     if thread.open.function_plus_1 == function + 1 && thread.open.stack_pointer == entry_stack_pointer {
-        return complete::<TRACED>(thread, &registers, now);
+        return complete::<TRACED, IS_USUAL>(thread, &registers, now);
     }
     if thread.open.function_plus_1 != 0 && entry_stack_pointer <= thread.open.stack_pointer {
         inner::leave(thread, function, entry_stack_pointer, now);
@@ -267,9 +264,9 @@ pub fn leave<const TRACED: bool>(context: &impl EbpfContext, id: u64) -> Outcome
     Outcome::Return
 }
 
-/// The open call has returned.
+/// The open call has returned. `IS_USUAL`: as most do.
 #[inline(always)]
-fn complete<const TRACED: bool>(thread: &mut ThreadState, registers: &Registers, now: u64) -> Outcome {
+fn complete<const TRACED: bool, const IS_USUAL: bool>(thread: &mut ThreadState, registers: &Registers, now: u64) -> Outcome {
     let ns = now - thread.open.started_ns;
     let function = thread.open.function_plus_1 - 1;
     let Some(chosen) = chosen(function) else { return Outcome::Return };
@@ -306,7 +303,7 @@ fn complete<const TRACED: bool>(thread: &mut ThreadState, registers: &Registers,
     let succeeded = result == 0;
     let call = Returned { function, call_site, ns, result, succeeded, stats_plus_1 };
     if succeeded {
-        let left = semantics::look_up::<TRACED>(thread, call);
+        let left = semantics::look_up::<TRACED, IS_USUAL>(thread, call);
         if left != Outcome::Completed {
             return left;
         }

@@ -68,7 +68,7 @@ pub fn entry(context: ProbeContext) -> u32 {
 /// Return of every MPI function where session probes are not available.
 #[uretprobe]
 pub fn leave(context: RetProbeContext) -> u32 {
-    let answer = call::leave::<false>(&context, current::id());
+    let answer = call::leave::<false, true>(&context, current::id());
     semantics::go_on(&context, answer);
     0
 }

@@ -24,7 +24,7 @@ pub fn traced_entry(context: ProbeContext) -> u32 {
 
 #[uretprobe]
 pub fn traced_leave(context: RetProbeContext) -> u32 {
-    let answer = call::leave::<true>(&context, current::id());
+    let answer = call::leave::<true, true>(&context, current::id());
     semantics::go_on(&context, answer);
     0
 }

@@ -4,7 +4,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::{cache_key::KEY_WORDS, flow::RECENT_FLOWS, request::Amount};
+use crate::{cache_key::KEY_WORDS, flow::RECENT_FLOWS, request::Amount, trace::CommonLine};
 
 /// One of them. Zeroed: none.
 #[repr(C)]
@@ -38,12 +38,18 @@ pub struct CachedCall {
     pub second_flow_plus_1: u32,
     /// Number of the communicator.
     pub communicator: u32,
-    /// [`crate::trace::CallRecord::destination`], if it is [`flags::PLAIN`].
-    pub told_destination: i32,
     /// Where it is in the cache, plus one.
     pub place_plus_1: u32,
+    /// What is written down of it, if it is [`flags::PLAIN`].
+    pub line: CommonLine,
+    /// `MPI_ANY_TAG`.
+    pub any_tag: i32,
+    /// Positions of the tags, and of the flag by which it says that anything has happened; [`NONE`](crate::descriptor::NONE): without.
+    pub send_tag: u8,
+    pub receive_tag: u8,
+    pub is_complete: u8,
     /// Padding, zero.
-    pub reserved: u32,
+    pub reserved: u8,
 }
 
 /// Bits of [`CachedCall::flags`].
@@ -62,8 +68,10 @@ pub mod flags {
     /// It settles requests, if it is given any; or always.
     pub const SETTLES: u32 = 1 << 6;
     pub const ENDS: u32 = 1 << 7;
-    /// What is written down of it follows from all this and from its arguments.
+    /// What is written down of it follows from [`super::CachedCall::line`] and from its arguments.
     pub const PLAIN: u32 = 1 << 8;
+    /// Unless it was given a wildcard, and has found something: what that is, a status tells.
+    pub const TELLS: u32 = 1 << 9;
 }
 
 /// The latest calls of a thread.
@@ -73,5 +81,5 @@ pub struct CallCache {
     pub calls: [CachedCall; RECENT_FLOWS],
 }
 
-// Said to users (`docs/engine.md`) as 2.75 KiB.
-const _: () = assert!(size_of::<CallCache>() <= 2816);
+// Said to users (`docs/engine.md`) as 3.2 KiB.
+const _: () = assert!(size_of::<CallCache>() <= 3200);

@@ -9,26 +9,27 @@ use mpiprobe_common::{
     layout::is_predefined,
     call_cache::flags,
     request::{certainty, receiving},
-    rules::{counting, recording::{destination, is_told_by_arguments}},
+    rules::counting,
 };
 
 use super::{
     Returned, add_calls, add_received, add_sent,
-    arguments::{self, word},
-    can_follow, flow, parent, recording,
+    arguments::word,
+    can_follow, flow, parent,
+    recording::{self, After},
 };
 use crate::{
     apart::given,
     call::Outcome,
     layers::may_be_in_layer,
     maps::{CACHE_KEYS, CALL_CACHES, configured},
-    phases,
     statistics::{process_counters, take_number},
 };
 
-/// Accounts for a call that was successful, if it is known: gives what is left to be done, else [`Outcome::Completed`].
+/// Accounts for a call that was successful, if it is known: gives what is left to be done, else [`Outcome::Completed`]. `IS_USUAL`: most calls
+/// come this way, which is to be quick; on others there is not as much room on the stack.
 #[inline(always)]
-pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> Outcome {
+pub fn look_up<const TRACED: bool, const IS_USUAL: bool>(thread: &mut ThreadState, call: Returned) -> Outcome {
     let Some(key) = key(call.function) else { return Outcome::Completed };
     let given = argument(thread, key.positions[0]);
     let place = RecentFlow::place(call.function, given as i32, call.call_site);
@@ -83,7 +84,12 @@ pub fn look_up<const TRACED: bool>(thread: &mut ThreadState, call: Returned) -> 
         return Outcome::Settles;
     }
     if TRACED && thread.is_traced != 0 {
-        if known.flags & flags::PLAIN != 0 && recording::write_same_call(thread, known, call.ns, 0) != 0 {
+        let is_written = if IS_USUAL {
+            recording::write_same_call(thread, known, known.received, After::NOTHING)
+        } else {
+            recording::write_known_call(thread, known) != 0
+        };
+        if is_written {
             return Outcome::Return;
         }
         keep(thread, &call, known);
@@ -116,7 +122,7 @@ fn keep(thread: &mut ThreadState, call: &Returned, known: &CachedCall) {
 
 /// The thread's completed call has been found out about, by all that its arguments say: the next one that is the same need not be.
 /// `return_address`: its own, which may be in a layer.
-/// Answers 0.
+/// Answers where it is known from now on, plus one; 0: it is not.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout, return_address: u64) -> u32 {
@@ -159,7 +165,6 @@ pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor,
     all |= flag(flags::POSTS, begins);
     all |= flag(flags::SETTLES, descriptor.settles_requests());
     all |= flag(flags::ENDS, descriptor.completion == completion::ENDS);
-    all |= flag(flags::PLAIN, is_told_by_arguments(descriptor) && !phases::is_control(call.function));
     if thread.call_cache_plus_1 == 0 {
         let Some(number) = take_number(Word::NextCallCache, configured::call_cache_slots()) else { return 0 };
         thread.call_cache_plus_1 = number as u64 + 1;
@@ -188,8 +193,7 @@ pub extern "C" fn learn(thread: *mut ThreadState, descriptor: *const Descriptor,
     known.second_flow_plus_1 = call.second_flow_plus_1;
     known.communicator = call.communicator;
     known.place_plus_1 = place as u32 + 1;
-    known.told_destination = destination(&arguments::call(thread, descriptor, layout), call.destination);
-    0
+    known.place_plus_1
 }
 
 /// Which arguments decide what a call of a function is, if that is all that decides. Which window or file a handle means is another
@@ -213,7 +217,7 @@ pub fn at(thread: &ThreadState, place: u32) -> Option<*mut CachedCall> {
 
 /// The argument at a position of [`CacheKey::positions`]; anything for [`NONE`].
 #[inline(always)]
-fn argument(thread: &ThreadState, position: u8) -> u64 {
+pub fn argument(thread: &ThreadState, position: u8) -> u64 {
     let word = word(thread.arguments.as_ptr(), position);
     if position & read::INT != 0 { word as u32 as u64 } else { word }
 }

@@ -21,6 +21,8 @@ mod tables;
 mod topology;
 mod user;
 
+use core::arch::asm;
+
 use aya_ebpf::EbpfContext;
 use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState, Volume,
@@ -52,7 +54,7 @@ use crate::{
 pub use arguments::read_stack;
 pub use operation::post;
 pub use prepare::prepare;
-pub use recording::{decide, note_freed, write_down};
+pub use recording::{decide, write_down};
 pub use call_cache::look_up;
 pub use requests::{follow, follow_any, settle, start};
 pub use sum::sum;
@@ -92,11 +94,14 @@ pub fn keep(thread: &mut ThreadState, call: Returned) {
 
 /// A function is entered: what will not be there any more when it returns.
 #[inline(always)]
-pub fn at_entry(thread: &mut ThreadState, function: u32) {
+pub fn at_entry<const TRACED: bool>(thread: &mut ThreadState, function: u32) {
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
     // SAFETY: map value pointer, written before anything is attached.
     let descriptor: &Descriptor = unsafe { &*descriptor };
     if descriptor.frees != 0 || rules::handles::looked_at(descriptor) != NONE {
+        if TRACED {
+            recording::note_freed(thread, descriptor);
+        }
         note_handles(thread, descriptor);
     }
 }
@@ -188,11 +193,23 @@ pub fn go_on(context: &impl EbpfContext, left: Outcome) {
     }
 }
 
-/// Does not come back, unless there is no such program.
+/// Does not come back, unless there is no such program. There is a call for each: one whose number is known when the program is loaded
+/// becomes a jump, and any other an indirect one, which costs 14 ns where the processor has to be protected.
 #[inline(always)]
 fn next(context: &impl EbpfContext, stage: Stage) {
-    // SAFETY: the program called is of the same kind, and uses nothing of this one.
-    unsafe { STAGES.tail_call(context, stage as u32) };
+    macro_rules! call_one_of {
+        ($($stage:ident)*) => {
+            match stage {$(
+                // SAFETY: the program called is of the same kind, and uses nothing of this one.
+                Stage::$stage => unsafe {
+                    STAGES.tail_call(context, Stage::$stage as u32);
+                    // What is behind the calls is different: the compiler does not make one of them.
+                    asm!(concat!("/* ", stringify!($stage), " */"), options(nostack, preserves_flags));
+                },
+            )*}
+        };
+    }
+    call_one_of!(Attribute Measure Post Settle Follow Sum FollowAny Start Relate Look Prepare WriteDown);
 }
 
 /// Nothing is left to be found out about the thread's completed call.
@@ -271,7 +288,7 @@ pub fn attribute<const TRACED: bool>(context: &impl EbpfContext) {
         if layout.is_lacking() {
             note_lacking(thread, descriptor, layout);
         }
-        call_cache::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
+        learn::<TRACED>(context, thread, descriptor, layout);
         if let Some(stage) = stage_after(thread, descriptor, layout) {
             next(context, stage);
         }
@@ -325,8 +342,18 @@ pub fn measure<const TRACED: bool>(context: &impl EbpfContext) {
             (thread.completed.sent, thread.completed.received) = (Amount::UNKNOWN, Amount::UNKNOWN);
         }
     }
-    call_cache::learn(thread, descriptor, layout, Registers::of(context.as_ptr()).instruction_pointer());
+    learn::<TRACED>(context, thread, descriptor, layout);
     account::<TRACED>(context, thread, descriptor, layout);
+}
+
+/// The thread's completed call has been found out about.
+#[inline(always)]
+fn learn<const TRACED: bool>(context: &impl EbpfContext, thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) {
+    let return_address = Registers::of(context.as_ptr()).instruction_pointer();
+    let place_plus_1 = call_cache::learn(thread, descriptor, layout, return_address);
+    if TRACED && place_plus_1 != 0 {
+        recording::learn_line(thread, descriptor, layout, place_plus_1 - 1);
+    }
 }
 
 /// Adds what the thread's completed call has moved to the statistics of its function and to its flows.

@@ -5,9 +5,10 @@ use core::ptr::write_volatile;
 
 use aya_ebpf::helpers::generated::bpf_get_smp_processor_id;
 use mpiprobe_common::{
-    CachedCall, Descriptor, FUNCTION_SLOTS, Layout, Request, RequestKey, ThreadState,
+    Amount, CachedCall, Descriptor, Layout, Request, RequestKey, ThreadState,
     call_cache::flags,
     descriptor::{NONE, completion, frees},
+    flow::peer,
     layout::Memory as _,
     request::{epoch_of, key_kind},
     rules::{
@@ -15,19 +16,19 @@ use mpiprobe_common::{
         tables::What,
     },
     tables::Word,
-    trace::{CallRecord, Line, Origin, PhaseRecord, RingHead, Room, Words, kind, room},
+    trace::{CallRecord, CommonLine, Line, NO_TAG, Origin, OwnLine, PhaseRecord, RingHead, Room, Words, kind, room},
 };
 
 use crate::{
     apart::given,
     atomic::{barrier, fetch_add, from_here_on, load},
-    maps::{CONTROL, DESCRIPTORS, LAYOUTS, LINES, REQUESTS, RINGS, configured},
+    maps::{CONTROL, LAYOUTS, LINES, REQUESTS, RINGS, configured},
     phases,
 };
 
 use super::{
     arguments, call_cache, completed, message,
-    user::{User, handle_at},
+    user::{User, handle_at, int_at},
 };
 
 /// The thread's call has returned, and is counted or not: whether it is written down is decided once, here.
@@ -41,10 +42,7 @@ pub fn decide(thread: &mut ThreadState, is_counted: bool) {
 
 /// A function is entered: if it frees a window or a file, its handle is not there any more when it returns.
 #[inline(always)]
-pub fn note_freed(thread: &mut ThreadState, function: u32) {
-    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
-    // SAFETY: map value pointer, written before anything is attached.
-    let descriptor: &Descriptor = unsafe { &*descriptor };
+pub fn note_freed(thread: &mut ThreadState, descriptor: &Descriptor) {
     if recording::frees_object(descriptor) {
         remember_freed(thread, (descriptor.frees == frees::FILE) as u32);
     }
@@ -129,48 +127,121 @@ extern "C" fn write_call(thread: *mut ThreadState, descriptor: *const Descriptor
     0
 }
 
-/// Writes down the thread's call, which has succeeded and is the same as one before that is [`flags::PLAIN`], without what
-/// [`write_call`] asks for each time. `request`: handle of the one that it has given back; 0: none. Answers 0 if the other has to ask, or if
-/// there is not room for everything.
+/// What is to be written down of calls that are the same as the thread's completed one, which is known at a place, is kept there. Answers 0.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn write_same_call(
-    thread: *const ThreadState,
-    known: *const CachedCall,
-    ns: u64,
-    request: u64,
-) -> u32 {
-    given!(thread, known);
-    let Some(ring) = Ring::here().filter(|ring| ring.room() == Room::Enough) else { return 0 };
-    let function = known.function_plus_1 - 1;
-    let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return 0 };
-    let Some(layout) = LAYOUTS.get_ptr(thread.process) else { return 0 };
-    // SAFETY: map value pointers, written before anything is attached, and once.
-    let (descriptor, layout): (&Descriptor, &Layout) = unsafe { (&*descriptor, &*layout) };
-    let call = arguments::call(thread, descriptor, layout);
-    if recording::has_more_to_tell(&call, known.source) && !recording::tells_nothing(&call) {
+pub extern "C" fn learn_line(thread: *mut ThreadState, descriptor: *const Descriptor, layout: *const Layout, place: u32) -> u32 {
+    given!(thread, descriptor, layout);
+    let Some(known) = call_cache::at(thread, place) else { return 0 };
+    // SAFETY: map value pointer to what only this thread writes.
+    let known = unsafe { &mut *known };
+    if !recording::is_told_by_arguments(descriptor) || phases::is_control(thread.completed.function) {
         return 0;
     }
+    let call = arguments::call(thread, descriptor, layout);
     let told = Told {
-        destination: known.told_destination,
+        destination: recording::destination(&call, known.destination),
         source: known.source,
-        receive_tag: recording::receive_tag(&call, known.source, false),
-        request,
+        receive_tag: NO_TAG,
+        request: 0,
         object: 0,
     };
     let found = Found {
+        function: thread.completed.function,
         flow_plus_1: known.flow_plus_1,
         call_site: known.call_site,
         communicator: known.communicator,
         sent: known.sent,
         received: known.received,
-        ..found(thread, function, ns)
+        ..Found::NOTHING
     };
-    write(ring, thread, recording::record_of(&call, &found, &told));
-    1
+    let gives_request = known.flags & flags::POSTS != 0;
+    if let Some(line) = CommonLine::of(&recording::record_of(&call, &found, &told), gives_request) {
+        known.line = line;
+        known.any_tag = layout.constants.any_tag;
+        (known.send_tag, known.receive_tag) = (descriptor.send_tag, descriptor.receive_tag);
+        known.is_complete = descriptor.is_complete;
+        known.flags |= flags::PLAIN;
+        if recording::may_tell(descriptor) || known.flags & flags::TO_BE_MEASURED != 0 {
+            known.flags |= flags::TELLS;
+        }
+    }
+    0
 }
 
-/// The same of the thread's completed call, which is the same as the one that is known at a place.
+/// What has come of requests by a call.
+#[derive(Clone, Copy)]
+pub struct After {
+    /// Handle of the one that it has given back; 0: none.
+    request: u64,
+    lacks_changes: bool,
+}
+
+impl After {
+    pub const NOTHING: Self = Self { request: 0, lacks_changes: false };
+}
+
+#[inline(always)]
+fn lacks_changes(thread: &ThreadState) -> bool {
+    thread.unwritten.changes != thread.unwritten_before
+}
+
+/// Writes down the thread's call, which has succeeded and is the same as one that is known, without what [`write_call`] asks for each time.
+/// Whether that is all; if not, the other has to ask, or there is not room for everything.
+#[inline(always)]
+pub fn write_same_call(thread: &ThreadState, known: &CachedCall, received: Amount, after: After) -> bool {
+    if known.flags & flags::PLAIN == 0 || !known.line.has_room(received) {
+        return false;
+    }
+    if known.flags & flags::TELLS != 0
+        && (known.source == peer::ANY || has_any_tag(thread, known))
+        && has_happened(thread, known)
+    {
+        return false;
+    }
+    let Some(ring) = Ring::here().filter(|ring| ring.room() == Room::Enough) else { return false };
+    ring.write(ring.take(1), thread.process, kind::CALL, |words| {
+        // Read here, and not before: there is not much room on the stack for what calls leave alone.
+        let tag = |position: u8| if position == NONE { NO_TAG } else { call_cache::argument(thread, position) as i32 };
+        let any_tag = has_any_tag(thread, known);
+        let own = OwnLine {
+            tid: thread.id as u32,
+            // It is among them.
+            number: (thread.calls as u32).wrapping_sub(1),
+            started_ns: thread.open.started_ns,
+            ns: thread.last_return_ns - thread.open.started_ns,
+            send_tag: tag(known.send_tag),
+            receive_tag: if any_tag { NO_TAG } else { tag(known.receive_tag) },
+            received,
+            request: after.request,
+            any_tag,
+            lacks_changes: after.lacks_changes,
+        };
+        known.line.write(&own, words);
+    });
+    true
+}
+
+#[inline(always)]
+fn has_any_tag(thread: &ThreadState, known: &CachedCall) -> bool {
+    known.receive_tag != NONE && call_cache::argument(thread, known.receive_tag) as i32 == known.any_tag
+}
+
+/// Whether a call that may tell what it has found has found anything.
+#[inline(always)]
+fn has_happened(thread: &ThreadState, known: &CachedCall) -> bool {
+    known.is_complete == NONE || int_at(call_cache::argument(thread, known.is_complete)) != Some(0)
+}
+
+/// The same where there is not much room on the stack. Answers 0 if that is not all.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn write_known_call(thread: *const ThreadState, known: *const CachedCall) -> u32 {
+    given!(thread, known);
+    write_same_call(thread, known, known.received, After::NOTHING) as u32
+}
+
+/// The same of the thread's completed call, which is the same as the one that is known at a place. Answers 0 if that is not all.
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn write_recalled_call(thread: *const ThreadState, place: u32) -> u32 {
@@ -178,12 +249,11 @@ pub extern "C" fn write_recalled_call(thread: *const ThreadState, place: u32) ->
     let Some(known) = call_cache::at(thread, place) else { return 0 };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &*known };
-    // What has arrived by a status was found out since.
-    if known.flags & (flags::PLAIN | flags::TO_BE_MEASURED) != flags::PLAIN {
-        return 0;
-    }
-    let request = if known.flags & flags::POSTS != 0 { thread.posted } else { 0 };
-    write_same_call(thread, known, thread.completed.ns, request)
+    let after = After {
+        request: if known.flags & flags::POSTS != 0 { thread.posted } else { 0 },
+        lacks_changes: lacks_changes(thread),
+    };
+    write_same_call(thread, known, thread.completed.received, after) as u32
 }
 
 /// What is known of the thread's call without looking anything up.
@@ -202,7 +272,7 @@ fn found(thread: &ThreadState, function: u32, ns: u64) -> Found {
 
 #[inline(always)]
 fn write(ring: Ring, thread: &ThreadState, mut record: CallRecord) {
-    record.lacks_changes = thread.unwritten.changes != thread.unwritten_before;
+    record.lacks_changes = lacks_changes(thread);
     // The verifier need not know for which reasons.
     let has_more = from_here_on(record.needs_more() as u64) != 0;
     let first = ring.take(1 + has_more as u64);

@@ -63,46 +63,39 @@ fn has_concerned(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Lay
 /// Goes through the requests that are complete, or given up.
 #[inline(always)]
 pub fn follow<const TRACED: bool>(context: &impl EbpfContext) {
-    match go_on::<SIMPLE, TRACED>(CHUNK) {
-        Progress::Done => end::<TRACED>(context),
-        Progress::NeedsSource => hand_over(context, Stage::FollowAny),
-        Progress::Later => hand_over(context, Stage::Follow),
+    let Some((thread, descriptor, layout)) = completed() else { return };
+    match go_on::<SIMPLE, TRACED>(thread, descriptor, layout, CHUNK) {
+        Progress::Done => conclude::<TRACED>(context, thread),
+        Progress::NeedsSource => hand_over(context, thread, Stage::FollowAny),
+        Progress::Later => hand_over(context, thread, Stage::Follow),
     }
 }
 
 /// The same, with the true sources of receives from anybody.
 #[inline(always)]
 pub fn follow_any<const TRACED: bool>(context: &impl EbpfContext) {
-    match go_on::<WITH_SOURCE, TRACED>(SMALL_CHUNK) {
-        Progress::Done => end::<TRACED>(context),
-        _ => hand_over(context, Stage::Follow),
+    let Some((thread, descriptor, layout)) = completed() else { return };
+    match go_on::<WITH_SOURCE, TRACED>(thread, descriptor, layout, SMALL_CHUNK) {
+        Progress::Done => conclude::<TRACED>(context, thread),
+        _ => hand_over(context, thread, Stage::Follow),
     }
 }
 
 /// Goes through the requests that are started.
 #[inline(always)]
 pub fn start<const TRACED: bool>(context: &impl EbpfContext) {
-    match go_on::<START, TRACED>(SMALL_CHUNK) {
-        Progress::Done => end::<TRACED>(context),
-        _ => hand_over(context, Stage::Start),
-    }
-}
-
-/// All have been gone through.
-#[inline(always)]
-fn end<const TRACED: bool>(context: &impl EbpfContext) {
-    if TRACED && let Some((thread, ..)) = completed() {
-        conclude::<TRACED>(context, thread);
+    let Some((thread, descriptor, layout)) = completed() else { return };
+    match go_on::<START, TRACED>(thread, descriptor, layout, SMALL_CHUNK) {
+        Progress::Done => conclude::<TRACED>(context, thread),
+        _ => hand_over(context, thread, Stage::Start),
     }
 }
 
 /// The rest is for another run. The kernel allows so many; what remains then is counted.
 #[inline(always)]
-fn hand_over(context: &impl EbpfContext, stage: Stage) {
+fn hand_over(context: &impl EbpfContext, thread: &ThreadState, stage: Stage) {
     next(context, stage);
-    if let Some((thread, ..)) = completed() {
-        count_loss(thread.process, Loss::RequestsNotFollowed);
-    }
+    count_loss(thread.process, Loss::RequestsNotFollowed);
 }
 
 /// What is done to requests.
@@ -118,8 +111,12 @@ enum Progress {
 }
 
 #[inline(always)]
-fn go_on<const WHAT: u32, const TRACED: bool>(chunk: u32) -> Progress {
-    let Some((thread, descriptor, layout)) = completed() else { return Progress::Done };
+fn go_on<const WHAT: u32, const TRACED: bool>(
+    thread: &mut ThreadState,
+    descriptor: &Descriptor,
+    layout: &Layout,
+    chunk: u32,
+) -> Progress {
     for _ in 0..chunk {
         if thread.following.next >= thread.following.end {
             return Progress::Done;

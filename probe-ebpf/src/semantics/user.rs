@@ -1,5 +1,7 @@
 //! Memory of the process that makes the call.
 
+use core::mem::MaybeUninit;
+
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
     Layout,
@@ -22,15 +24,24 @@ impl Memory for User {
     /// One read of the very bytes, whatever the width: the verifier would go through all ways from here on once for each width.
     #[inline(always)]
     fn integer(&self, address: u64, width: u32) -> Option<u64> {
-        let mut integer = [0u64; 2];
+        // Zeroed word by word: of an array, the compiler would make a loop over its bytes.
+        let mut integer = MaybeUninit::<[u64; 2]>::uninit();
+        let words = integer.as_mut_ptr().cast::<u64>();
+        // SAFETY: the two words of the local.
+        unsafe {
+            words.write_volatile(0);
+            words.add(1).write_volatile(0);
+        }
         // Kernels that do not know that what is compared may be a copy of it see the mask.
         let width = width & 15;
         if width > 8 {
             return None;
         }
         // SAFETY: as above; the local has room for the most that the mask lets through.
-        let result = unsafe { bpf_probe_read_user(integer.as_mut_ptr().cast(), width, address as *const _) };
-        if result == 0 { Some(integer[0]) } else { None }
+        let (result, integer) = unsafe {
+            (bpf_probe_read_user(words.cast(), width, address as *const _), words.read())
+        };
+        if result == 0 { Some(integer) } else { None }
     }
 }
 

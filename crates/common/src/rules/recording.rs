@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Amount, Descriptor, Layout, Request,
-    descriptor::{NONE, completion, flags, frees},
+    descriptor::{NONE, amount, completion, flags, frees},
     flow::peer,
     layout::{Memory, capability, status_bytes, status_cancelled, status_source, status_tag},
     request::{FAILED, state},
@@ -104,10 +104,11 @@ pub fn tells<A: Arguments>(call: &Call<'_, A>, result: i32) -> bool {
     result == 0 && !call.descriptor.begins_operation() && call.is_complete()
 }
 
-/// Whether a call that might tell what it has received, or found, does not: nobody wants to know, or there was nothing.
+/// Whether calls of a function that were given a wildcard may tell by a status what they have found, besides those which are told by it how
+/// much they have received.
 #[inline(always)]
-pub fn tells_nothing<A: Arguments>(call: &Call<'_, A>) -> bool {
-    call.status(0) == 0 || !call.is_complete()
+pub const fn may_tell(descriptor: &Descriptor) -> bool {
+    descriptor.status != NONE && descriptor.receive_amount & amount::KIND != amount::STATUS
 }
 
 /// Whom a call has received from; `given`: as far as that was found out.

@@ -13,5 +13,5 @@ mod record;
 mod ring;
 
 pub use line::{LINE_WORDS, Line, Origin, Words, kind};
-pub use record::{CallRecord, ChangeRecord, NO_TAG, PhaseRecord, change, root};
+pub use record::{CallRecord, ChangeRecord, CommonLine, NO_TAG, OwnLine, PhaseRecord, change, root};
 pub use ring::{PRESSURE, RingHead, Room, Unwritten, room, written};

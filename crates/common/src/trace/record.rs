@@ -1,5 +1,7 @@
 //! What lines say, and how it is put into them.
 
+use bytemuck::{Pod, Zeroable};
+
 use super::line::Words;
 use crate::{
     peer,
@@ -220,6 +222,76 @@ impl CallRecord {
         let communicator = communicator.cast_unsigned();
         let received = amount(received, received_bytes);
         Self { call_site, communicator, source, receive_tag, received, request, object, result, ..call }
+    }
+}
+
+/// What is the same in the lines of calls that are the same but for who makes them, when, with which tags, how much has arrived, and the
+/// request that each gives back.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct CommonLine([u64; 3]);
+
+/// What each of them has of its own, as in its [`CallRecord`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnLine {
+    pub tid: u32,
+    pub number: u32,
+    pub started_ns: u64,
+    pub ns: u64,
+    pub send_tag: i32,
+    pub receive_tag: i32,
+    pub received: Amount,
+    pub request: u64,
+    pub any_tag: bool,
+    pub lacks_changes: bool,
+}
+
+#[expect(clippy::inline_always, reason = "BPF programs have 512 bytes of stack and pay for calls")]
+impl CommonLine {
+    /// Of such calls, by one of them. `gives_request`: they may give one back. `None`: some need a line more.
+    pub const fn of(call: &CallRecord, gives_request: bool) -> Option<Self> {
+        let common = CallRecord {
+            send_tag: 0,
+            receive_tag: 0,
+            request: gives_request as u64,
+            any_tag: false,
+            lacks_changes: false,
+            ..*call
+        };
+        if common.needs_more() {
+            return None;
+        }
+        let mut words = [0; 7];
+        CallRecord { received: Amount::NOTHING, request: 0, ..common }.write(false, &mut words);
+        let [_, _, _, flags, partners, bytes, _] = words;
+        Some(Self([flags, partners, bytes]))
+    }
+
+    /// Whether one line has room for what has arrived by one of them.
+    #[inline(always)]
+    pub const fn has_room(&self, received: Amount) -> bool {
+        let [flags, ..] = self.0;
+        !is(flags, bits::EXCHANGE) || received.bytes < SHORT_BYTES
+    }
+
+    /// The line of one of them, if it has room.
+    #[inline(always)]
+    pub const fn write(&self, own: &OwnLine, to: &mut Words) {
+        let [common_flags, common_partners, sent] = self.0;
+        let received = own.received.bytes;
+        let flags = common_flags
+            | own.received.certainty << bits::RECEIVED
+            | (own.any_tag as u64) << bits::ANY_TAG
+            | ((own.request != 0) as u64) << bits::REQUEST
+            | (own.lacks_changes as u64) << bits::LACKS_CHANGES;
+        let (partners, bytes, last) = if is(flags, bits::EXCHANGE) {
+            (common_partners, sent | received << 32, ints(own.send_tag, own.receive_tag))
+        } else {
+            let tag = if is(flags, bits::FROM) { own.receive_tag } else { own.send_tag };
+            let bytes = if flags >> bits::SENT & 3 == certainty::NOTHING { received } else { sent };
+            (common_partners | ints(0, tag), bytes, if own.request == 0 { received } else { own.request })
+        };
+        *to = [pair(own.tid, own.number), own.started_ns, own.ns, flags, partners, bytes, last];
     }
 }
 

@@ -110,7 +110,72 @@ fn whatever_is_known_of_amounts() {
     assert_eq!(all.len(), 128);
     for call in all {
         assert_eq!(read_back(&call), call);
+        is_written_like_others(&call);
     }
+}
+
+/// What is kept of one call makes the line of another one that differs from it only in what is its own.
+fn is_written_like_others(call: &CallRecord) {
+    let gives_request = call.request != 0;
+    let common = CommonLine::of(call, gives_request);
+    assert_eq!(common.is_none(), call.needs_more(), "{call:?}");
+    let Some(common) = common else { return };
+    let tags = [(NO_TAG, NO_TAG), (-1, 7), (i32::MAX, i32::MIN + 1)];
+    // As much arrives by each, or another amount of which as much is known.
+    let other = Amount { bytes: 7, ..call.received };
+    let has_received = call.received.certainty != certainty::NOTHING;
+    let received = |index| if has_received && index == 1 { other } else { call.received };
+    for (index, (send_tag, receive_tag)) in (0u32..).zip(tags) {
+        let received = received(index);
+        for request in if gives_request { [0, 1 << 63] } else { [0; 2] } {
+            let own = OwnLine {
+                tid: 12 + index,
+                number: 13,
+                started_ns: 14,
+                ns: 15,
+                send_tag,
+                receive_tag,
+                received,
+                request,
+                any_tag: index == 0,
+                lacks_changes: index == 1,
+            };
+            let OwnLine { tid, number, started_ns, ns, any_tag, lacks_changes, .. } = own;
+            let other = CallRecord {
+                tid,
+                number,
+                started_ns,
+                ns,
+                send_tag,
+                receive_tag,
+                received,
+                request,
+                any_tag,
+                lacks_changes,
+                ..*call
+            };
+            assert!(common.has_room(received) && !other.needs_more());
+            let (mut expected, mut line) = ([0; 7], [0; 7]);
+            other.write(false, &mut expected);
+            common.write(&own, &mut line);
+            assert_eq!(line, expected, "{other:?}");
+        }
+    }
+}
+
+#[test]
+fn a_line_is_kept_of_calls_that_need_no_more_than_one() {
+    let one = CallRecord { any_source: true, ..SEND };
+    assert!(CommonLine::of(&one, true).is_some());
+    assert_eq!(CommonLine::of(&CallRecord { flow_plus_1: 0, ..one }, false), None);
+    assert_eq!(CommonLine::of(&CallRecord { source: 9, ..one }, true), None, "an exchange that gives a request");
+    is_written_like_others(&one);
+    is_written_like_others(&exchange());
+    let of_exchange = CommonLine::of(&exchange(), false).unwrap();
+    assert!(
+        !of_exchange.has_room(Amount::known(1 << 32))
+            && CommonLine::of(&one, false).unwrap().has_room(Amount::known(1 << 32))
+    );
 }
 
 #[test]

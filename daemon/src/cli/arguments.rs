@@ -274,8 +274,8 @@ pub enum Command {
     /// Record the course of events of a job that runs: each call with its times, partners, tags, bytes and requests. Without a target: of the
     /// one job here. Ends when all targets have ended, after --duration, or by Ctrl-C, and prints the profile of that time.
     Trace(Box<Trace>),
-    /// Have the last calls written down that `mpiprobe trace --flight` keeps in memory; prints the name of the file. Only who has started that, and root,
-    /// may ask.
+    /// Have the last calls written down that `mpiprobe trace --flight` keeps in memory; prints the names of the files, of several nodes one
+    /// each. Only who has started that, and root, may ask.
     Dump {
         /// The process that keeps them; the default is the only one that there is.
         #[arg(long, value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -530,7 +530,7 @@ pub struct FlightChoice {
     /// or SIGUSR1 to `trace`) or a rank ends without MPI_Finalize. Each time there is another file.
     #[arg(long, value_name = "SPAN", value_parser = flight_span, requires = "trace-file", help_heading = "Flight recorder")]
     pub flight: Option<FlightSpan>,
-    /// Memory for the calls of --flight; if they need more, less is kept.
+    /// Memory for the calls of --flight, of all nodes together; if they need more, less is kept.
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = memory, help_heading = "Flight recorder")]
     pub flight_memory: u64,
     /// With --flight, write also when no call has returned for this time, and some have been open for as long.

@@ -50,7 +50,7 @@ use crate::{
     session::{
         self, ByService, EngineChoice, Options, Outcome, ProfileTo, Returns, SessionError,
         launched::{self, RunOptions},
-        trace::{DumpError, LatestCalls, TraceOptions, TraceTo, ask},
+        trace::{DumpError, Dumped, LatestCalls, TraceOptions, TraceTo, ask},
     },
 };
 
@@ -156,11 +156,6 @@ pub enum CommandError {
     NoProfile(String),
     #[error("{0} is for recordings, and this is a trace: in its view, / looks for calls, and + zooms in")]
     NotOfTraces(&'static str),
-    #[error(
-        "{0} is of what one node sees, and the job is on several: `mpiprobe trace` writes a file for each of them, of which `mpiprobe waits` finds \
-         out who has waited for whom; an observation finds it out with --waits; or take that option out, or name one node by --hosts"
-    )]
-    NotOverNodes(&'static str),
     #[error("--attach is for this node, and --hosts for others, which attach in the best way that works there")]
     AttachOnNodes,
     #[error("--view opens a full-screen view, and there is no terminal to show it on")]
@@ -248,18 +243,17 @@ async fn observe(arguments: &Arguments) -> Result<Exit, CommandError> {
     let engine = asked.engine.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let (query, request) = (query_of(&without), Request::new(query_of_node(&without), engine, Kind::Observation));
     let on = (&asked.nodes, asked.targets.job.as_deref());
-    let placed = placed(without, on, (query, request), &[], arguments).await?;
+    let placed = placed(without, on, (query, request), arguments).await?;
     let options = Options { view, record: asked.record.to(), ..placed };
     Ok(session::run(&options).await?.into())
 }
 
 /// With the nodes that are meant, by name or as those of a job, which are asked by a request, the service that may be asked by a query, and
-/// the width of the terminal. `of_one_node`: options that are not for several nodes, and whether they were given.
+/// the width of the terminal.
 async fn placed(
     options: Options,
     (on, job): (&OnNodes, Option<&str>),
     (query, request): (String, Request),
-    of_one_node: &[(&'static str, bool)],
     arguments: &Arguments,
 ) -> Result<Options, CommandError> {
     if options.method.is_some() && !on.hosts.is_empty() {
@@ -268,9 +262,6 @@ async fn placed(
     let named = arguments.socket.as_deref();
     let service = ByService { socket: socket(named), is_named: named.is_some(), query };
     let nodes = on_nodes(on, job, request, arguments.verbose).await.map_err(SessionError::from)?;
-    if let (Some(_), Some((option, _))) = (&nodes, of_one_node.iter().find(|(_, is_given)| *is_given)) {
-        return Err(CommandError::NotOverNodes(option));
-    }
     let text = TextOptions { width: width(), all: arguments.verbose > 0, ..TextOptions::default() };
     Ok(Options { text, nodes, service: Some(service), ..options })
 }
@@ -356,8 +347,7 @@ async fn record_calls(asked: &Trace, arguments: &Arguments) -> Result<Exit, Comm
     let request = Request::new(query_of_node_trace(&options), String::new(), Kind::Trace);
     let query = query_of_trace(&options);
     let on = (&asked.nodes, asked.targets.job.as_deref());
-    let of_one_node = [("--flight", asked.flight.flight.is_some())];
-    let options = placed(options, on, (query, request), &of_one_node, arguments).await?;
+    let options = placed(options, on, (query, request), arguments).await?;
     Ok(session::run(&options).await?.into())
 }
 
@@ -388,7 +378,11 @@ async fn explain_hang(typed: &Hang, arguments: &Arguments) -> Result<Exit, Comma
 
 fn dump(pid: Option<u32>) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
-    print(&format!("{}\n", ask(pid)?))
+    let Dumped { files, failures } = ask(pid)?;
+    let exit = print(&format!("{}\n", files.join("\n")))?;
+    // The files are there, and something is missing.
+    failures.iter().for_each(say);
+    Ok(if failures.is_empty() { exit } else { Exit::Incomplete })
 }
 
 fn draw(asked: &Plot) -> Result<Exit, CommandError> {

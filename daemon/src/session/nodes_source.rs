@@ -3,6 +3,7 @@
 use std::{io, time::Duration};
 
 use mpiprobe_model::{EndReason, Profile, analyse::merge_nodes};
+use mpiprobe_report::present::say;
 use mpiprobe_trace::store::{Replica, Window};
 use mpiprobe_view::{Asked, Calls, KeptCalls, Stacks};
 use tokio::{
@@ -17,7 +18,7 @@ use super::{
     options::Options,
     signals::StopSignals,
     source::{NEED_WAITS, Source, StacksBy},
-    trace::{IncomingTrace, TraceError, TraceTo, WINDOW},
+    trace::{DumpRequests, FlightOptions, IncomingTrace, ToDump, TraceError, TraceOptions, TraceTo, WINDOW, When},
 };
 use crate::nodes::{Agents, FromNode, Nodes, NodesError, other_version, say_of};
 use crate::viewed::LastCalls;
@@ -35,6 +36,8 @@ const SILENCE: Duration = Duration::from_secs(5);
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
 /// Events that wait; nodes wait with more.
 const WAITING: usize = 64;
+/// For others to say that something has gone wrong with the same job: each has judged by itself, and one file of each is enough.
+const JUDGING: Duration = Duration::from_secs(1);
 /// Messages of one node that are shown.
 const MOST_SAID: u32 = 500;
 
@@ -134,10 +137,11 @@ impl Node {
         self.has_new_stacks = false;
     }
 
-    /// Keeps the next part of its trace. The file is made with the first one: of nodes that the job does not use there is none.
-    fn keep(&mut self, to: &TraceTo, chunk: &[u8]) {
+    /// Keeps the next part of its trace. The file is made with the first one: of nodes that the job does not use there is none. Gives why it
+    /// is written down there and then, if it says that.
+    fn keep(&mut self, trace: &TraceOptions, chunk: &[u8]) -> Option<String> {
         if self.trace.is_none() && self.has_no_trace.is_none() {
-            match IncomingTrace::written(&to.of_node(&self.name)) {
+            match IncomingTrace::begin(&TraceOptions { to: trace.to.of_node(&self.name), ..trace.clone() }) {
                 Ok(trace) => self.trace = trace,
                 Err(error) => {
                     let why = error.to_string();
@@ -146,8 +150,19 @@ impl Node {
                 }
             }
         }
-        if let Some(trace) = &mut self.trace {
-            trace.take(chunk);
+        self.trace.as_mut()?.take(chunk)
+    }
+
+    /// Has what it has recorded written down, if that is kept in memory; whether it is to give what it has first.
+    fn write_down(&mut self, asked: ToDump) -> bool {
+        let is_heard = self.is_heard();
+        match &mut self.trace {
+            Some(trace) if is_heard => trace.ask(asked),
+            Some(trace) => {
+                trace.write_for(asked);
+                false
+            }
+            None => false,
         }
     }
 
@@ -187,8 +202,10 @@ pub(super) struct NodesSource {
     nodes: Vec<Node>,
     agents: Agents,
     events: mpsc::Receiver<(usize, FromNode)>,
-    /// Where each node's trace goes, apart from its name.
-    trace: TraceTo,
+    /// What is recorded, and where each node's trace goes, apart from its name.
+    trace: Option<TraceOptions>,
+    requests: Option<DumpRequests>,
+    incident: Option<Incident>,
     interval: Duration,
     /// When nodes are named that have not begun by then; `None`: they have been, or there are none.
     patience: Option<Instant>,
@@ -200,6 +217,22 @@ pub(super) struct NodesSource {
     calls: Option<Vec<KeptCalls>>,
     waits: Option<NodesWaits>,
     was_anybody_there: bool,
+}
+
+/// Something has gone wrong on a node, of which the calls of all are written down.
+#[derive(Debug)]
+struct Incident {
+    why: String,
+    /// Of which nodes they have been: those have said so by themselves.
+    written: Vec<usize>,
+    /// When those of the others are.
+    due: Instant,
+}
+
+impl Incident {
+    fn now(why: String) -> Self {
+        Self { why, written: Vec::new(), due: Instant::now() + JUDGING }
+    }
 }
 
 /// What a view shows besides profiles.
@@ -223,6 +256,12 @@ pub(super) enum Event {
     Silence,
     /// Some have not begun.
     Late,
+    /// Somebody here wants what is kept in memory to be written down.
+    AskedToDump(ToDump),
+    /// It is to be written down because of what has gone wrong somewhere.
+    DumpDue,
+    /// What somebody waits for has not come.
+    DumpLate,
 }
 
 impl NodesSource {
@@ -233,10 +272,12 @@ impl NodesSource {
         signals: &mut StopSignals,
     ) -> Result<Self, SessionError> {
         let has_waits = trace.as_ref().is_some_and(|trace| trace.waits);
-        let trace = trace.as_ref().map_or(TraceTo::Nobody, |trace| trace.to.clone());
+        let trace = trace.clone().map(|trace| shared(trace, nodes.hosts.len()));
+        let to = trace.as_ref().map_or(&TraceTo::Nobody, |trace| &trace.to);
         for name in &nodes.hosts {
-            trace.of_node(name).check()?;
+            to.of_node(name).check()?;
         }
+        let requests = trace.as_ref().map(DumpRequests::listen).transpose()?.flatten();
         let (to, events) = mpsc::channel(WAITING);
         let began = Instant::now();
         let node = |name: &String| Node {
@@ -263,6 +304,8 @@ impl NodesSource {
             events,
             interval: *interval,
             trace,
+            requests,
+            incident: None,
             patience,
             due: None,
             is_due: false,
@@ -367,7 +410,12 @@ impl NodesSource {
                 // Longer than nodes are apart that are all well.
                 self.due.get_or_insert_with(|| Instant::now() + self.interval.min(Duration::from_secs(1)));
             }
-            FromNode::Chunk(chunk) => node.keep(&self.trace, &chunk),
+            FromNode::Chunk(chunk) => {
+                if let Some(why) = self.trace.as_ref().and_then(|trace| node.keep(trace, &chunk)) {
+                    let why = format!("on {}: {why}", node.name);
+                    self.incident.get_or_insert_with(|| Incident::now(why)).written.push(number);
+                }
+            }
             // What comes once nobody wants it any more was on its way.
             FromNode::Stacks(stacks) if self.viewed.stacks => {
                 node.note_stacks(stacks);
@@ -397,12 +445,56 @@ impl NodesSource {
                 let what =
                     if node.latest.is_some() || node.state == State::Observing { "lost" } else { "not observed" };
                 node.say(&format!("{what}: {why}"));
+                if node.trace.is_some() {
+                    let why = format!("node {} has been lost", node.name);
+                    self.incident.get_or_insert_with(|| Incident::now(why));
+                }
                 node.state = State::Failed(why);
             }
+        }
+        if !node.is_heard()
+            && let Some(trace) = &mut node.trace
+        {
+            trace.write_for_waiting();
         }
         let has_news = self.nodes.iter().any(|node| node.is_fresh);
         let all_have = self.nodes.iter().filter(|node| node.is_heard()).all(|node| node.is_fresh);
         self.is_due |= has_news && all_have;
+    }
+
+    /// Has what has been recorded on some of the nodes written down.
+    fn write_down(&mut self, asked: ToDump, nodes: &[usize]) {
+        let mut waits = false;
+        for (number, asked) in nodes.iter().zip(asked.of_parts(nodes.len())) {
+            waits |= self.nodes.get_mut(*number).is_some_and(|node| node.write_down(asked));
+        }
+        if waits {
+            // What has been called by now is here before the answer.
+            self.agents.ask(Asked::Dump);
+        }
+    }
+
+    /// Somebody wants all of it.
+    fn write_all(&mut self, asked: ToDump) {
+        let nodes: Vec<_> =
+            (0..).zip(&self.nodes).filter(|(_, node)| node.trace.is_some()).map(|(number, _)| number).collect();
+        if nodes.is_empty() {
+            asked.refuse("no call has been recorded yet: nothing is written");
+        } else {
+            self.write_down(asked, &nodes);
+        }
+    }
+
+    /// Something has gone wrong, and everybody has had the time to say so. Of whoever has ended, and is written already, there is nothing
+    /// more to write.
+    fn write_incident(&mut self) {
+        let Some(Incident { why, written, .. }) = self.incident.take() else { return };
+        let is_left = |(number, node): &(usize, &Node)| {
+            let trace = node.trace.as_ref().filter(|trace| node.is_heard() || trace.is_new());
+            trace.is_some() && !written.contains(number)
+        };
+        let nodes: Vec<_> = (0..).zip(&self.nodes).filter(is_left).map(|(number, _)| number).collect();
+        self.write_down(ToDump::because(why), &nodes);
     }
 
     /// Names nodes of which nothing has come for long; the others go on.
@@ -432,6 +524,14 @@ impl NodesSource {
     }
 }
 
+/// What each of several nodes is to record, for all together to take as much memory as they may.
+fn shared(mut trace: TraceOptions, nodes: usize) -> TraceOptions {
+    if let When::Flight(FlightOptions { memory, .. }) = &mut trace.when {
+        *memory /= u64::try_from(nodes).unwrap_or(1).max(1);
+    }
+    trace
+}
+
 /// The stacks of all nodes, or why there are none; `None`: no node has said anything.
 fn together<'a>(nodes: impl Iterator<Item = (&'a str, &'a Stacks)>) -> Option<Stacks> {
     let (mut all, mut longest, mut refused) = (Vec::new(), None, Vec::new());
@@ -458,6 +558,9 @@ impl Source for NodesSource {
         let (due, stacks_due) = (until(self.due), until(self.viewed.stacks_due));
         let silence = until(self.nodes.iter().filter_map(|node| node.is_silent_at(self.interval)).min());
         let patience = until(self.patience);
+        let dump_due = until(self.incident.as_ref().map(|incident| incident.due));
+        let traces = self.nodes.iter().filter_map(|node| node.trace.as_ref());
+        let dump_late = until(traces.filter_map(IncomingTrace::deadline).min());
         tokio::select! {
             // Whoever has been stopped has not read yet what has come meanwhile.
             biased;
@@ -470,6 +573,9 @@ impl Source for NodesSource {
             () = stacks_due => Ok(Event::StacksDue),
             () = silence => Ok(Event::Silence),
             () = patience => Ok(Event::Late),
+            asked = DumpRequests::next(&mut self.requests) => Ok(Event::AskedToDump(asked)),
+            () = dump_due => Ok(Event::DumpDue),
+            () = dump_late => Ok(Event::DumpLate),
         }
     }
 
@@ -484,6 +590,11 @@ impl Source for NodesSource {
             Event::StacksDue => {}
             Event::Silence => self.name_the_lost(),
             Event::Late => self.name_the_late(),
+            Event::AskedToDump(asked) => self.write_all(asked),
+            Event::DumpDue => self.write_incident(),
+            Event::DumpLate => {
+                self.nodes.iter_mut().filter_map(|node| node.trace.as_mut()).for_each(IncomingTrace::look_after_late);
+            }
         }
         Ok(())
     }
@@ -582,9 +693,16 @@ impl Source for NodesSource {
         self.nodes.iter().any(Node::goes_on)
     }
 
-    async fn end(self) {
-        for trace in self.nodes.into_iter().filter_map(|node| node.trace) {
-            trace.finish();
+    async fn end(mut self) {
+        // All that was called has come.
+        self.write_incident();
+        let is_flight = self.trace.is_some_and(|trace| matches!(trace.when, When::Flight(_)));
+        for node in self.nodes {
+            match node.trace.and_then(IncomingTrace::finish) {
+                Some(what) if is_flight => say(format_args!("{}: {what}", node.name)),
+                Some(what) => say(what),
+                None => {}
+            }
         }
     }
 }

@@ -8,8 +8,9 @@ use tokio::sync::mpsc;
 
 use super::{
     error::SessionError,
+    event_loop::until,
     source::{NEED_WAITS, Source, StacksBy, kept},
-    trace::{IncomingTrace, LatestCalls, Request, TraceOptions, WINDOW},
+    trace::{DumpRequests, IncomingTrace, LatestCalls, ToDump, TraceOptions, WINDOW},
 };
 use crate::{
     asking::{AskError, Head, Lines, Service},
@@ -25,6 +26,7 @@ pub(super) struct StreamSource {
     number: u64,
     /// What is recorded besides.
     trace: Option<IncomingTrace>,
+    requests: Option<DumpRequests>,
     calls: SingleCalls,
     /// The last calls of each process, as long as somebody looks at them.
     recent: Option<LastCalls>,
@@ -69,7 +71,9 @@ pub(super) enum Event {
     Calls(Vec<u8>),
     Undone(Undone),
     /// Somebody here wants what is kept in memory to be written down.
-    AskedToDump(Request),
+    AskedToDump(ToDump),
+    /// What somebody waits for has not come.
+    Late,
     Begun,
     Ended,
 }
@@ -82,7 +86,9 @@ impl StreamSource {
         trace: Option<&TraceOptions>,
     ) -> Result<Self, SessionError> {
         let has_calls = trace.is_some_and(|trace| trace.latest != LatestCalls::None);
-        let trace = trace.map(IncomingTrace::begin).transpose()?.flatten();
+        let asked = trace;
+        let trace = asked.map(IncomingTrace::begin).transpose()?.flatten();
+        let requests = asked.map(DumpRequests::listen).transpose()?.flatten();
         let calls = if has_calls { SingleCalls::Elsewhere } else { SingleCalls::None };
         let what = if trace.is_some() { "trace" } else { "observe" };
         let mut lines = service.lines(&format!("/v1/{what}?{query}")).await?;
@@ -100,6 +106,7 @@ impl StreamSource {
             lines,
             number,
             trace,
+            requests,
             calls,
             recent,
             stacks,
@@ -135,7 +142,8 @@ impl StreamSource {
             }
             Event::Chunk(chunk) => {
                 if let Some(trace) = &mut self.trace {
-                    trace.take(&chunk);
+                    // All that is recorded is here.
+                    let _ = trace.take(&chunk);
                 }
             }
             Event::Recent(calls) => {
@@ -159,12 +167,13 @@ impl StreamSource {
                     trace.fail_requests(&why);
                 }
             }
-            Event::AskedToDump(request) => {
+            Event::AskedToDump(asked) => {
                 // What has been called by now is here before the answer.
-                if self.trace.as_mut().is_some_and(|trace| trace.heed(request)) {
+                if self.trace.as_mut().is_some_and(|trace| trace.ask(asked)) {
                     self.wish(Asked::Dump);
                 }
             }
+            Event::Late => self.trace.iter_mut().for_each(IncomingTrace::look_after_late),
             Event::Begun => {}
             Event::Ended => self.has_ended = true,
         }
@@ -213,16 +222,11 @@ impl Source for StreamSource {
         if self.has_ended {
             return std::future::pending().await;
         }
-        let trace = &mut self.trace;
-        let request = async {
-            match trace {
-                Some(trace) => trace.request().await,
-                None => std::future::pending().await,
-            }
-        };
+        let late = until(self.trace.as_ref().and_then(IncomingTrace::deadline));
         tokio::select! {
             Some(undone) = self.undone.1.recv() => Ok(Event::Undone(undone)),
-            request = request => Ok(Event::AskedToDump(request)),
+            asked = DumpRequests::next(&mut self.requests) => Ok(Event::AskedToDump(asked)),
+            () = late => Ok(Event::Late),
             event = next(&mut self.lines) => event,
         }
     }
@@ -259,6 +263,10 @@ impl Source for StreamSource {
             profile.complete = false;
         }
         Ok(profile)
+    }
+
+    fn dump(&mut self) {
+        self.wish(Asked::Dump);
     }
 
     fn take_flush(&mut self) -> bool {
@@ -306,8 +314,8 @@ impl Source for StreamSource {
     }
 
     async fn end(self) {
-        if let Some(trace) = self.trace {
-            trace.finish();
+        if let Some(what) = self.trace.and_then(IncomingTrace::finish) {
+            say(what);
         }
     }
 }

@@ -15,19 +15,25 @@ use mpiprobe_tests::check::complete;
 use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::second_user::{home_of, nobody_else};
 use mpiprobe_tests::service::NodeService;
-use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement_of};
-use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profiler, program};
+use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement_of, agreement_of_files};
+use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profiler, program, requirement};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use rustix::time::{ClockId, clock_gettime};
 use tempfile::TempDir;
 
-use crate::trial;
+use crate::{
+    nodes::{self, Nodes},
+    trial,
+};
 
 const DEADLINE: Duration = Duration::from_mins(5);
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
+    let over_nodes = |name: &str, run: fn(Mpi) -> Result<(), Failed>| {
+        requirement::trial(format!("{}::{name}", mpi.id()), &nodes::needs(mpi), move || run(mpi))
+    };
     vec![
         trial(mpi, Language::C, "flight_is_dumped_on_request", |mpi| on_request(mpi, &By::Root)),
         trial(mpi, Language::C, "flight_of_a_killed_rank", |mpi| of_killed_rank(mpi, &By::Root)),
@@ -35,6 +41,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "flight_by_the_service_is_dumped_on_request", |mpi| on_request(mpi, &By::service()?)),
         trial(mpi, Language::C, "flight_by_the_service_of_a_killed_rank", |mpi| of_killed_rank(mpi, &By::service()?)),
         trial(mpi, Language::C, "flight_by_the_service_of_a_hang", |mpi| of_hang(mpi, &By::service()?)),
+        over_nodes("flight_over_nodes", of_nodes),
+        over_nodes("flight_over_nodes_of_what_goes_wrong_on_one", of_one_of_nodes),
+        over_nodes("flight_over_nodes_of_which_one_is_lost", of_lost_node),
     ]
 }
 
@@ -235,5 +244,116 @@ fn of_hang(mpi: Mpi, by: &By) -> Result<(), Failed> {
     job.wait()?;
     let ended = profiler.wait()?;
     assert_eq!(files(directory.path())?, ["job.trace", "job.2.trace"].map(str::to_owned).into(), "{}", ended.printed());
+    Ok(())
+}
+
+/// A ring that turns until it is killed.
+fn ring(mpi: Mpi, ranks: u32) -> Result<Job, Failed> {
+    let builder = Job::builder(mpi, program::RING).ranks(ranks).args(["--forever", "--pause-us", "2000"]);
+    let mut job = builder.gates(&["start"]).log().own_name().deadline(DEADLINE).spawn()?;
+    job.wait_for_gate("start")?;
+    Ok(job)
+}
+
+/// `mpiprobe trace --flight 300ms`, once it observes so many processes.
+fn record_nodes(job: &Job, nodes: &Nodes, to: &Path, processes: usize) -> Result<Profiler, Failed> {
+    let launcher = nodes.launcher();
+    let mut command = Command::new(binary()?);
+    command.args(["trace", "--json", "--functions", "all", "--pid-of", job.called(), "--hosts", "n1,n2"]);
+    command.args(["--flight", "300ms", "--launcher", &launcher, "-o"]).arg(to);
+    let mut profiler = Profiler::spawn(command)?;
+    profiler.wait_for_processes(processes)?;
+    Ok(profiler)
+}
+
+/// Whoever asks gets a file of each node; both are one trace. So it is when a rank dies, which each node sees of its own.
+fn of_nodes(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let mut job = ring(mpi, 4)?;
+    let nodes = Nodes::of(&mut job)?;
+    let profiler = record_nodes(&job, &nodes, &directory.path().join("job.trace"), 4)?;
+    job.open_gate("start")?;
+    job.wait_for_calls("MPI_Allreduce", 500)?;
+    assert_eq!(files(directory.path())?, BTreeSet::new(), "nothing is written before somebody asks");
+    let asked = mpiprobe(&["dump", "--pid", &profiler.pid().to_string()])?;
+    assert!(asked.status.success(), "{asked:?}");
+    let shown = String::from_utf8(asked.stdout)?;
+    let dumped = shown.lines().map(fs::canonicalize).collect::<Result<BTreeSet<_>, _>>()?;
+    let named = |node: &str, number: u32| match number {
+        1 => directory.path().join(format!("job.{node}.trace")),
+        _ => directory.path().join(format!("job.{node}.{number}.trace")),
+    };
+    let files_of = ["n1", "n2"].map(|node| named(node, 1));
+    let first = files_of.iter().map(fs::canonicalize).collect::<Result<BTreeSet<_>, _>>()?;
+    assert_eq!((dumped, shown.lines().count()), (first, 2));
+    let trace = TraceFiles::open(&files_of)?;
+    let hosts: Vec<&str> = trace.definitions().nodes.iter().map(|node| node.host.as_str()).collect();
+    assert_eq!((hosts, trace.definitions().processes.len()), (vec!["n1", "n2"], 4));
+    for location in trace.definitions().location_ids() {
+        assert!(trace.events(location, Span::ALL).next().is_some(), "of {location:?} nothing is there");
+    }
+    job.kill_rank(1, Signal::KILL)?;
+    job.wait()?;
+    let ended = profiler.wait()?;
+    // One whose own ranks die much later has two, of which the last one has all that they came to.
+    let last = |node| (2..4).rev().map(|number| named(node, number)).find(|path| path.exists());
+    let last = ["n1", "n2"].into_iter().map(last).collect::<Option<Vec<_>>>().ok_or_else(|| ended.printed())?;
+    let whole = Extent::Tail { until_ns: u64::MAX };
+    let compared = agreement_of_files(mpi, &last, &job, Order::TruthOutside, whole)?;
+    assert!(compared.before > 0 && compared.clocks_differ_ns == 0, "{compared:?}");
+    Ok(())
+}
+
+/// A rank dies on one node, of which nothing is seen on the other: the calls of that one are written, too, once.
+fn of_one_of_nodes(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let (mut first, mut second) = (ring(mpi, 2)?, ring(mpi, 2)?);
+    let nodes = Nodes::with([first.ranks()?, second.ranks()?].map(|pids| pids.into_values().collect()))?;
+    let mut profiler = record_nodes(&first, &nodes, &directory.path().join("job.trace"), 4)?;
+    for job in [&mut first, &mut second] {
+        job.open_gate("start")?;
+        job.wait_for_calls("MPI_Allreduce", 500)?;
+    }
+    second.kill_rank(0, Signal::KILL)?;
+    second.wait()?;
+    let (mut is_written, mut has_ended) = (false, false);
+    while !(is_written && has_ended) {
+        let line = profiler.wait_for("mpiprobe: ")?;
+        is_written |= line.contains("job.n1.trace: ");
+        has_ended |= line.starts_with("mpiprobe: n2: ") && line.ends_with(" events");
+    }
+    let trace = TraceFiles::open(&[directory.path().join("job.n1.trace")])?;
+    assert_eq!(trace.definitions().processes.len(), 2);
+    first.kill_ranks()?;
+    first.wait()?;
+    let ended = profiler.wait()?;
+    let is_why = |line: &String| line.contains("job.n1.trace: ") && line.contains("because on n2: rank ");
+    assert!(ended.stderr.iter().any(is_why), "{}", ended.printed());
+    let expected = ["job.n1.trace", "job.n2.trace", "job.n1.2.trace"].map(str::to_owned);
+    assert_eq!(files(directory.path())?, expected.into(), "{}", ended.printed());
+    Ok(())
+}
+
+/// An agent is killed, as when its node is: what had come from there is written, and what the others have called by then.
+fn of_lost_node(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let mut job = ring(mpi, 4)?;
+    let nodes = Nodes::of(&mut job)?;
+    let mut profiler = record_nodes(&job, &nodes, &directory.path().join("job.trace"), 4)?;
+    job.open_gate("start")?;
+    job.wait_for_calls("MPI_Allreduce", 500)?;
+    kill_process(nodes.agent("n2")?, Signal::KILL)?;
+    profiler.wait_for("job.n1.trace: ")?;
+    job.kill_ranks()?;
+    job.wait()?;
+    let ended = profiler.wait()?;
+    let is_why = |line: &String| line.contains(".trace: ") && line.contains("because node n2 has been lost");
+    assert_eq!(ended.stderr.iter().filter(|line| is_why(line)).count(), 2, "{}", ended.printed());
+    let files = ["n1", "n2"].map(|node| directory.path().join(format!("job.{node}.trace")));
+    let trace = TraceFiles::open(&files)?;
+    assert_eq!(trace.definitions().processes.len(), 4);
+    for location in trace.definitions().location_ids() {
+        assert!(trace.events(location, Span::ALL).next().is_some(), "of {location:?} nothing is there");
+    }
     Ok(())
 }

@@ -108,17 +108,23 @@ pub(crate) struct Nodes(TempDir);
 
 impl Nodes {
     pub(crate) fn of(job: &mut Job) -> Result<Self, Failed> {
+        let pids = job.ranks()?;
+        let (first, second): (Vec<_>, Vec<_>) = pids.into_iter().partition(|(rank, _)| *rank < 2);
+        let pids = |ranks: Vec<(u32, u32)>| ranks.into_iter().map(|(_, pid)| pid).collect();
+        Self::with([pids(first), pids(second)])
+    }
+
+    /// With these processes on the first and on the second one.
+    pub(crate) fn with(pids: [Vec<u32>; 2]) -> Result<Self, Failed> {
         let nodes = Self(tempfile::tempdir()?);
         for (name, script) in SLURM.into_iter().chain([("launcher", LAUNCHER)]) {
             let path = nodes.0.path().join(name);
             fs::write(&path, script)?;
             fs::set_permissions(&path, Permissions::from_mode(0o755))?;
         }
-        let pids = job.ranks()?;
-        for (name, is_its) in [("n1", (|rank| rank < 2) as fn(u32) -> bool), ("n2", |rank| rank >= 2)] {
-            let own = pids.iter().filter(|(rank, _)| is_its(**rank));
+        for (name, pids) in ["n1", "n2"].into_iter().zip(pids) {
             // For sed.
-            let words = own.map(|(_, pid)| format!("pid={pid}")).collect::<Vec<_>>().join("\\&");
+            let words = pids.iter().map(|pid| format!("pid={pid}")).collect::<Vec<_>>().join("\\&");
             fs::write(nodes.0.path().join(format!("{name}.ranks")), words)?;
         }
         Ok(nodes)
@@ -147,7 +153,7 @@ impl Nodes {
         Ok(Profiler::spawn(command)?)
     }
 
-    fn agent(&self, node: &str) -> Result<Pid, Failed> {
+    pub(crate) fn agent(&self, node: &str) -> Result<Pid, Failed> {
         let pid = fs::read_to_string(self.0.path().join(format!("{node}.agent")))?.trim().parse()?;
         Ok(Pid::from_raw(pid).ok_or("no pid")?)
     }

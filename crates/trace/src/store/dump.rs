@@ -52,9 +52,13 @@ impl Dump {
 
     /// From the beginning of the first event to the end of the last one, ns; `None`: there is none.
     pub fn span_ns(&self) -> Option<u64> {
-        let heads = || self.chunks.iter().map(|chunk| chunk.stored.head);
-        let until_ns = heads().map(|head| head.until_ns).max()?;
-        Some(until_ns.saturating_sub(heads().map(|head| head.from_ns).min()?))
+        let from_ns = self.chunks.iter().map(|chunk| chunk.stored.head.from_ns).min()?;
+        Some(self.until_ns()?.saturating_sub(from_ns))
+    }
+
+    /// The end of the last event, ns; `None`: there is none.
+    pub fn until_ns(&self) -> Option<u64> {
+        self.chunks.iter().map(|chunk| chunk.stored.head.until_ns).max()
     }
 
     /// Writes it as a trace of its own.

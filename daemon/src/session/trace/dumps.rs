@@ -4,7 +4,7 @@ use std::{
     collections::BTreeSet,
     io,
     path::{Path, PathBuf},
-    sync::mpsc::Sender,
+    sync::mpsc::{Sender, channel},
     thread::{self, JoinHandle},
 };
 
@@ -17,8 +17,15 @@ use super::{TraceError, options::distinguished};
 /// Names that are tried for a file, from the last one that was free on.
 const MOST_NAMES: u32 = 10_000;
 
-/// Who is told what has come of a dump: the path of the file, or why there is none.
-pub(super) type Reply = Sender<Result<String, String>>;
+/// What has come of a dump: the paths of the files, and why there is none of some nodes, or none at all.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Dumped {
+    pub files: Vec<String>,
+    pub failures: Vec<String>,
+}
+
+/// Who is told.
+pub(super) type Reply = Sender<Dumped>;
 
 /// That what is kept is to be written down.
 #[derive(Debug)]
@@ -26,6 +33,40 @@ pub(in crate::session) struct Asked {
     /// Empty: whoever writes it down knows.
     pub(super) why: String,
     pub(super) reply: Option<Reply>,
+}
+
+impl Asked {
+    pub(in crate::session) fn because(why: String) -> Self {
+        Self { why, reply: None }
+    }
+
+    /// The same of each of several that keep a part. Whoever has asked is told once, of all.
+    pub(in crate::session) fn of_parts(self, parts: usize) -> Vec<Self> {
+        let Self { why, reply } = self;
+        let part = |reply| Self { why: why.clone(), reply };
+        let Some(whole) = reply else { return (0..parts).map(|_| part(None)).collect() };
+        let (to, all) = channel::<Dumped>();
+        let parts: Vec<_> = (0..parts).map(|_| part(Some(to.clone()))).collect();
+        drop(to);
+        let gather = move || {
+            let mut dumped = Dumped::default();
+            // Until nobody has a part any more who has not been told.
+            for mut part in all {
+                dumped.files.append(&mut part.files);
+                dumped.failures.append(&mut part.failures);
+            }
+            let _ = whole.send(dumped);
+        };
+        if let Err(error) = thread::Builder::new().name("replies".into()).spawn(gather) {
+            say(format_args!("whoever has asked for the last calls will not be told of them: {error}"));
+        }
+        parts
+    }
+
+    /// Nothing is written for it.
+    pub(in crate::session) fn refuse(self, why: &str) {
+        refuse(vec![self], why.into());
+    }
 }
 
 /// All reasons, each once.
@@ -98,8 +139,12 @@ pub(super) fn refuse(asked: Vec<Asked>, why: String) {
 
 fn tell(asked: Vec<Asked>, what: &Result<String, String>) {
     for reply in asked.into_iter().filter_map(|asked| asked.reply) {
+        let (files, failures) = match what.clone() {
+            Ok(path) => (vec![path], Vec::new()),
+            Err(why) => (Vec::new(), vec![why]),
+        };
         // Who has gone away does not want to know.
-        let _ = reply.send(what.clone());
+        let _ = reply.send(Dumped { files, failures });
     }
 }
 
@@ -194,6 +239,21 @@ mod tests {
         assert_eq!(number("a/ring.trace", 2), "a/ring.2.trace");
         assert_eq!(number("ring.v2.trace", 12), "ring.v2.12.trace");
         assert_eq!((number("ring", 3), number("/x/.ring", 2)), ("ring.3".into(), "/x/.ring.2".into()));
+    }
+
+    #[test]
+    fn whoever_asks_for_several_parts_is_told_once() {
+        let (reply, told) = channel();
+        let asked = Asked { why: "x".into(), reply: Some(reply) };
+        let mut parts = asked.of_parts(3).into_iter();
+        tell(vec![parts.next().unwrap()], &Ok("a".into()));
+        tell(vec![parts.next().unwrap()], &Err("no".into()));
+        let last = parts.next().unwrap();
+        assert_eq!((last.why.as_str(), parts.next().is_none(), told.try_recv().is_err()), ("x", true, true));
+        // It is forgotten.
+        drop(last);
+        assert_eq!(told.recv(), Ok(Dumped { files: vec!["a".into()], failures: vec!["no".into()] }));
+        assert!(Asked::because("y".into()).of_parts(2).iter().all(|part| part.why == "y" && part.reply.is_none()));
     }
 
     #[test]

@@ -6,12 +6,10 @@ use std::{
     time::Duration,
 };
 
+use mpiprobe_discover::printable;
 use mpiprobe_report::present::say;
-use mpiprobe_trace::store::{Replica, Window};
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep_until},
-};
+use mpiprobe_trace::store::{Dump, Replica, Window};
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{
     TraceError,
@@ -22,6 +20,31 @@ use super::{
     options::{FlightOptions, TraceOptions, TraceTo, When},
     said_of,
 };
+
+/// Those here who want what is kept in memory to be written down.
+#[derive(Debug)]
+pub(in crate::session) struct DumpRequests(mpsc::UnboundedReceiver<Asked>);
+
+impl DumpRequests {
+    /// From now on; `None`: nothing is kept in memory here.
+    pub(in crate::session) fn listen(options: &TraceOptions) -> Result<Option<Self>, TraceError> {
+        let (When::Flight(options), TraceTo::File { .. }) = (options.when, &options.to) else { return Ok(None) };
+        let (take, requests) = mpsc::unbounded_channel();
+        // Whoever has asked is told if nothing is kept any more.
+        listen_to_requests(&options, move |asked| drop(take.send(asked)))?;
+        Ok(Some(Self(requests)))
+    }
+
+    /// The next one, if there can be any. The wait may be given up.
+    pub(in crate::session) async fn next(requests: &mut Option<Self>) -> Asked {
+        if let Some(Self(requests)) = requests
+            && let Some(asked) = requests.recv().await
+        {
+            return asked;
+        }
+        std::future::pending().await
+    }
+}
 
 /// One that is written, passed on, or kept in memory.
 #[derive(Debug)]
@@ -43,9 +66,10 @@ enum To {
 struct Memory {
     options: FlightOptions,
     kept: Replica,
+    /// Until when it was written down last, ns.
+    written_until_ns: Option<u64>,
     is_short_told: bool,
     dumps: Dumps,
-    requests: mpsc::UnboundedReceiver<Asked>,
     /// Those who wait for all to have come that had been called when they asked, and until when the first of them does.
     waiting: Vec<Asked>,
     deadline: Option<Instant>,
@@ -56,93 +80,106 @@ struct Memory {
 /// For all that has been called to come from whoever records it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What has become of those who want it to be written down.
-#[derive(Debug)]
-pub(in crate::session) enum Request {
-    New(Asked),
-    /// What somebody waits for has not come.
-    Late,
-}
-
 impl IncomingTrace {
     /// `None`: nobody wants it.
     pub(in crate::session) fn begin(options: &TraceOptions) -> Result<Option<Self>, TraceError> {
-        match (options.when, &options.to) {
+        let path = options.to.path().map(Path::to_owned);
+        let to = match (options.when, &options.to) {
             (When::Flight(options), TraceTo::File { path, mode }) => {
-                let (take, requests) = mpsc::unbounded_channel();
                 let dumps = Dumps::new(path, *mode)?;
-                // Whoever has asked is told if nothing is kept any more.
-                listen_to_requests(&options, move |asked| drop(take.send(asked)))?;
                 let kept = Replica::new(Window::of_span(options.span, options.memory));
-                let memory = Memory {
+                let (waiting, deadline, due) = (Vec::new(), None, Vec::new());
+                To::Memory(Box::new(Memory {
                     options,
                     kept,
+                    written_until_ns: None,
                     is_short_told: false,
                     dumps,
-                    requests,
-                    waiting: Vec::new(),
-                    deadline: None,
-                    due: Vec::new(),
-                };
-                let to = To::Memory(Box::new(memory));
-                Ok(Some(Self { path: None, to, trouble: None }))
+                    waiting,
+                    deadline,
+                    due,
+                }))
             }
-            (_, to) => Self::written(to),
-        }
+            (_, to) => match Sink::of(to)? {
+                Some(sink) => To::Sink(sink),
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(Self { path, to, trouble: None }))
     }
 
-    /// One that is written, or passed on.
-    pub(in crate::session) fn written(to: &TraceTo) -> Result<Option<Self>, TraceError> {
-        let path = to.path().map(Path::to_owned);
-        Ok(Sink::of(to)?.map(|sink| Self { path, to: To::Sink(sink), trouble: None }))
-    }
-
-    pub(in crate::session) fn take(&mut self, chunk: &[u8]) {
+    /// The next part. Gives why what is kept is written down now, if that is not because somebody here has asked for it.
+    pub(in crate::session) fn take(&mut self, chunk: &[u8]) -> Option<String> {
         if self.trouble.is_some() {
-            return;
+            return None;
         }
         let taken = match &mut self.to {
-            To::Sink(sink) => sink.write_all(chunk).map_err(|error| format!("the trace ends early: {error}")),
+            To::Sink(sink) => {
+                sink.write_all(chunk).map(|()| None).map_err(|error| format!("the trace ends early: {error}"))
+            }
             To::Memory(memory) => memory.take(chunk),
         };
-        if let Err(error) = taken {
+        taken.unwrap_or_else(|error| {
             let trouble = format!("{}{error}", self.name());
             say(&trouble);
             self.fail_requests(&trouble);
             self.trouble = Some(trouble);
-        }
+            None
+        })
     }
 
-    /// The next time that somebody wants it to be written down, or has waited for too long. The wait may be given up.
-    pub(in crate::session) async fn request(&mut self) -> Request {
-        let To::Memory(memory) = &mut self.to else { return std::future::pending().await };
-        let deadline = memory.deadline;
-        let late = async {
-            match deadline {
-                Some(deadline) => sleep_until(deadline).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            Some(asked) = memory.requests.recv() => Request::New(asked),
-            () = late => Request::Late,
-        }
-    }
-
-    /// Heeds a request; whether all that has been called is to come for it.
-    pub(in crate::session) fn heed(&mut self, request: Request) -> bool {
-        match (request, &mut self.to, &self.trouble) {
-            (Request::New(asked), To::Memory(memory), None) => {
+    /// Somebody wants what is kept to be written down; whether all that has been called is to come first.
+    pub(in crate::session) fn ask(&mut self, asked: Asked) -> bool {
+        match (&mut self.to, &self.trouble) {
+            (To::Memory(memory), None) => {
                 memory.waiting.push(asked);
                 memory.deadline.get_or_insert_with(|| Instant::now() + PATIENCE);
-                return true;
+                true
             }
-            (Request::New(asked), _, trouble) => {
+            (_, trouble) => {
                 refuse(vec![asked], trouble.clone().unwrap_or_else(|| "nothing is kept in memory".into()));
+                false
             }
-            (Request::Late, ..) => self.fail_requests("the calls up to now have not come from the service in time"),
         }
-        false
+    }
+
+    /// The same where no more will come.
+    pub(in crate::session) fn write_for(&mut self, asked: Asked) {
+        if let To::Memory(memory) = &mut self.to {
+            memory.due.push(asked);
+            memory.write_when_free();
+        }
+    }
+
+    /// Nothing more will come for those who wait for it: what is there is all.
+    pub(in crate::session) fn write_for_waiting(&mut self) {
+        if let To::Memory(memory) = &mut self.to {
+            let waiting = memory.take_waiting();
+            memory.due.extend(waiting);
+            memory.write_when_free();
+        }
+    }
+
+    /// Whether something is kept in memory that is later than what was written down last.
+    pub(in crate::session) fn is_new(&self) -> bool {
+        let To::Memory(memory) = &self.to else { return false };
+        let kept = memory.kept.window().moment();
+        kept.is_ok_and(|kept| kept.dump.until_ns() > memory.written_until_ns)
+    }
+
+    /// Until when somebody waits for all to have come.
+    pub(in crate::session) fn deadline(&self) -> Option<Instant> {
+        match &self.to {
+            To::Memory(memory) => memory.deadline,
+            To::Sink(_) => None,
+        }
+    }
+
+    /// Whoever has waited for too long does not wait any more.
+    pub(in crate::session) fn look_after_late(&mut self) {
+        if self.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+            self.fail_requests("the calls up to now have not come in time from where they are recorded");
+        }
     }
 
     /// What has been asked for will not come.
@@ -159,20 +196,19 @@ impl IncomingTrace {
         self.trouble.as_deref()
     }
 
-    /// Nothing more comes.
-    pub(in crate::session) fn finish(mut self) {
+    /// Nothing more comes. Gives what has become of it, to be said.
+    pub(in crate::session) fn finish(mut self) -> Option<String> {
         self.fail_requests("the recording has ended");
         let name = self.name();
         match self.to {
             // Whoever it is passed on to knows if that has failed, or is not there.
-            To::Sink(sink) => {
-                if let (Ok(bytes), true) = (sink.finish(), !name.is_empty()) {
-                    say(format_args!("{name}{bytes} bytes"));
-                }
-            }
+            To::Sink(sink) => match sink.finish() {
+                Ok(bytes) if !name.is_empty() => Some(format!("{name}{bytes} bytes")),
+                _ => None,
+            },
             To::Memory(mut memory) => {
                 memory.write();
-                say(format_args!("calls were kept in memory, {}", said_of(memory.dumps.finish())));
+                Some(format!("calls were kept in memory, {}", said_of(memory.dumps.finish())))
             }
         }
     }
@@ -188,30 +224,40 @@ impl Memory {
         std::mem::take(&mut self.waiting)
     }
 
-    fn take(&mut self, message: &[u8]) -> Result<(), String> {
+    fn take(&mut self, message: &[u8]) -> Result<Option<String>, String> {
         let wanted = self.kept.take(message).map_err(|error| format!("no more calls are kept: {error}"))?;
         if !self.is_short_told && self.kept.window().is_short() {
             self.is_short_told = true;
             say_short(&self.options);
         }
+        let mut unasked = None;
         if let Some(why) = wanted {
             let waiting = self.take_waiting();
             self.due.extend(waiting);
             if !why.is_empty() {
-                self.due.push(Asked { why, reply: None });
+                let why = printable(why.as_bytes());
+                self.due.push(Asked { why: why.clone(), reply: None });
+                unasked = Some(why);
             }
         }
+        self.write_when_free();
+        Ok(unasked)
+    }
+
+    /// Unless the file before is not whole yet: then it is written after that, of what is there then.
+    fn write_when_free(&mut self) {
         if !self.dumps.is_writing() {
             self.write();
         }
-        Ok(())
     }
 
     /// Writes what is there now for those for whom that is due.
     fn write(&mut self) {
         if !self.due.is_empty() {
             let asked = std::mem::take(&mut self.due);
-            self.dumps.write(self.kept.window().moment().map(|moment| moment.dump), asked);
+            let dump = self.kept.window().moment().map(|moment| moment.dump);
+            self.written_until_ns = dump.as_ref().ok().and_then(Dump::until_ns);
+            self.dumps.write(dump, asked);
         }
     }
 }

@@ -23,10 +23,11 @@ use std::{
     thread::{Builder, JoinHandle},
 };
 
+pub(in crate::session) use dumps::Asked as ToDump;
 use dumps::{Asked, Dumps};
 use elsewhere::Elsewhere;
 use flight::{Flight, Keeper};
-pub(in crate::session) use incoming::{IncomingTrace, Request};
+pub(in crate::session) use incoming::{DumpRequests, IncomingTrace};
 use mpiprobe_functions::by_name;
 use mpiprobe_model::{CallSite, WaitStates, analyse::Identity};
 use mpiprobe_observe::{Referred, monotonic_ns};
@@ -38,7 +39,7 @@ use mpiprobe_trace::{
 use mpiprobe_tracer::{NewSite, Recorder};
 pub(in crate::session) use options::WINDOW;
 pub use options::{FlightOptions, LatestCalls, Ranks, TraceOptions, TraceTo, When, flight_span, typed_flight_span};
-pub use requests::{DumpError, ask};
+pub use requests::{DumpError, Dumped, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
 use stream::ChunkStream;
 pub use stream::Listener;

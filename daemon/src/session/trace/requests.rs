@@ -26,6 +26,7 @@ use signal_hook::{consts::signal::SIGUSR1, iterator::Signals};
 use thiserror::Error;
 
 use super::dumps::Asked;
+pub use super::dumps::Dumped;
 
 /// The beginning of the name of every socket; the number of the process follows.
 const NAME: &str = "mpiprobe-flight-";
@@ -35,8 +36,8 @@ const DUMP: &[u8] = b"dump\n";
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a dump may take.
 const WRITING: Duration = Duration::from_hours(1);
-/// The longest answer, bytes.
-const LONGEST: u64 = 8192;
+/// The longest answer, bytes: a line for each of thousands of nodes.
+const LONGEST: u64 = 1 << 20;
 /// How much is read of the kernel's list of sockets, bytes.
 const LIST: u64 = 64 << 20;
 /// Sockets that are looked at: whoever likes may make some that are called so.
@@ -112,16 +113,18 @@ fn serve(mut connection: UnixStream, take: &impl Fn(Asked)) -> io::Result<()> {
     }
     let (reply, answer) = channel();
     take(Asked { why: "`mpiprobe dump` has asked for it".into(), reply: Some(reply) });
-    let answer = answer.recv().unwrap_or_else(|_| Err("the recording has ended".into()));
-    let line = match answer {
-        Ok(path) => format!("+{path}\n"),
-        Err(why) => format!("-{why}\n"),
-    };
-    connection.write_all(line.as_bytes())
+    let ended = || Dumped { files: Vec::new(), failures: vec!["the recording has ended".into()] };
+    let Dumped { files, failures } = answer.recv().unwrap_or_else(|_| ended());
+    let lines = files.iter().map(|path| ("+", path)).chain(failures.iter().map(|why| ("-", why)));
+    for (sign, text) in lines {
+        writeln!(connection, "{sign}{}", printable(text.as_bytes()))?;
+    }
+    Ok(())
 }
 
-/// Has a recording in memory written down: that of a process, or the only one that may be asked. Gives the path of the file.
-pub fn ask(pid: Option<u32>) -> Result<String, DumpError> {
+/// Has a recording in memory written down: that of a process, or the only one that may be asked. Gives the paths of the files, of which there
+/// is one at least, and why there is none of some nodes.
+pub fn ask(pid: Option<u32>) -> Result<Dumped, DumpError> {
     let named = match pid {
         Some(pid) => vec![pid],
         None => listening().map_err(DumpError::List)?,
@@ -131,8 +134,11 @@ pub fn ask(pid: Option<u32>) -> Result<String, DumpError> {
     let pids: Vec<u32> = found.keys().copied().collect();
     match (found.pop_first(), pid) {
         (Some((pid, connection)), _) if found.is_empty() => {
-            let answer = converse(connection).map_err(|source| DumpError::Silent { pid, source })?;
-            answer.map_err(|why| DumpError::Failed { pid, why })
+            let dumped = converse(connection).map_err(|source| DumpError::Silent { pid, source })?;
+            if dumped.files.is_empty() {
+                return Err(DumpError::Failed { pid, why: dumped.failures.join("; ") });
+            }
+            Ok(dumped)
         }
         (Some(_), _) => Err(DumpError::Several(pids)),
         (None, Some(pid)) => Err(DumpError::NotThere(pid)),
@@ -149,18 +155,21 @@ fn connect(pid: u32) -> io::Result<UnixStream> {
     if is_it && is_ours { Ok(connection) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-fn converse(mut connection: UnixStream) -> io::Result<Result<String, String>> {
+fn converse(mut connection: UnixStream) -> io::Result<Dumped> {
     connection.set_write_timeout(Some(PATIENCE))?;
     connection.set_read_timeout(Some(WRITING))?;
     connection.write_all(DUMP)?;
     let mut answer = Vec::new();
     connection.take(LONGEST).read_to_end(&mut answer)?;
-    let line = answer.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    match line.split_first() {
-        Some((b'+', path)) => Ok(Ok(printable(path))),
-        Some((b'-', why)) => Ok(Err(printable(why))),
-        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    let mut dumped = Dumped::default();
+    for line in answer.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n")) {
+        match line.split_first() {
+            Some((b'+', path)) => dumped.files.push(printable(path)),
+            Some((b'-', why)) => dumped.failures.push(printable(why)),
+            _ => return Err(io::ErrorKind::InvalidData.into()),
+        }
     }
+    if dumped == Dumped::default() { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(dumped) }
 }
 
 /// The numbers in the names of sockets that are called so.
@@ -211,9 +220,9 @@ mod tests {
         assert_eq!(rude.read(&mut [0; 8]).unwrap(), 0);
         let answering = thread::spawn(move || {
             let Ok(Asked { reply: Some(reply), .. }) = from.recv() else { return };
-            let _ = reply.send(Ok("/somewhere/x.trace".into()));
+            let _ = reply.send(Dumped { files: vec!["/somewhere/x.trace".into()], failures: Vec::new() });
         });
-        assert_eq!(ask(Some(process::id())).unwrap(), "/somewhere/x.trace");
+        assert_eq!(ask(Some(process::id())).unwrap().files, ["/somewhere/x.trace"]);
         answering.join().unwrap();
         assert!(matches!(ask(Some(process::id())), Err(DumpError::Failed { .. })), "nobody records any more");
     }

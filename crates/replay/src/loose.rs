@@ -201,6 +201,14 @@ mod tests {
             made.add(1, call("MPI_Irecv", 5, 21).from(0, 7, 8).posts(1));
         };
         assert!(!made(open).0);
+        // A receive that nobody has posted, and a send that is never complete.
+        let crossed = |made: &mut HandMade| {
+            made.add(0, call("MPI_Isend", 10, 20).to(1, 7, 8).posts(1));
+            made.add(0, call("MPI_Wait", 30, 40).completes(&call("MPI_Irecv", 10, 20).from(1, 7, 8).posts(2)));
+            made.add(1, call("MPI_Send", 10, 20).to(0, 7, 8));
+            made.add(1, call("MPI_Recv", 30, 40).from(0, 7, 8));
+        };
+        assert!(!made(crossed).0);
         let late = |made: &mut HandMade| {
             ring_of(made);
             made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);

@@ -78,7 +78,9 @@ fn sampled(mpi: Mpi) -> Result<(), Failed> {
     assert_eq!(budget.max_overhead, Some(2.0));
     let polls = budget.levels.iter().find(|reduced| reduced.function == "MPI_Test").ok_or("polls are not reduced")?;
     assert!(polls.sampled_ns > 0 && !observed.0.complete, "{budget:?}");
-    assert!(budget.levels.iter().all(|reduced| reduced.function != "MPI_Sendrecv"), "{budget:?}");
+    // On a busy machine it may have to be counted by entry, which is as exact.
+    let exchanges = budget.levels.iter().find(|reduced| reduced.function == "MPI_Sendrecv");
+    assert!(exchanges.is_none_or(|reduced| reduced.level == "entries" && reduced.sampled_ns == 0), "{budget:?}");
     let mut untimed = 0;
     each_rank(&observed, |row, truth| {
         match row.estimated {

@@ -320,7 +320,7 @@ fn of_one_of_nodes(mpi: Mpi) -> Result<(), Failed> {
     while !(is_written && has_ended) {
         let line = profiler.wait_for("mpiprobe: ")?;
         is_written |= line.contains("job.n1.trace: ");
-        has_ended |= line.starts_with("mpiprobe: n2: ") && line.ends_with(" events");
+        has_ended |= line.starts_with("mpiprobe: n2: ") && line.contains(" events");
     }
     let trace = TraceFiles::open(&[directory.path().join("job.n1.trace")])?;
     assert_eq!(trace.definitions().processes.len(), 2);

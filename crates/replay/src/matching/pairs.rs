@@ -96,6 +96,25 @@ struct JointKey {
     is_blocking: bool,
 }
 
+/// Numbers of requests, by what they are for: a receive that nobody has posted is not made up for by a send that is never complete.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Requests {
+    receives: u64,
+    sends: u64,
+    others: u64,
+}
+
+impl Requests {
+    fn add(&mut self, act: Act, number: u64) {
+        let those = match act {
+            Act::Messages { receive: Some(_), .. } => &mut self.receives,
+            Act::Messages { .. } => &mut self.sends,
+            Act::Nothing | Act::Probe { .. } | Act::Collective(_) => &mut self.others,
+        };
+        *those += number;
+    }
+}
+
 /// How many ends a process has.
 struct Process {
     id: ProcessId,
@@ -104,9 +123,9 @@ struct Process {
     sent: HashMap<(ProcessId, u32), u64>,
     received: HashMap<u32, u64>,
     joint: HashMap<JointKey, u64>,
-    /// Requests that were begun, and that are complete.
-    posted: u64,
-    completed: u64,
+    /// That were begun, and that are complete.
+    posted: Requests,
+    completed: Requests,
     /// There is nothing of which it would have to be found out whose other end it is.
     is_plain: bool,
     failed: Option<ReadError>,
@@ -120,8 +139,8 @@ impl Process {
             sent: HashMap::new(),
             received: HashMap::new(),
             joint: HashMap::new(),
-            posted: 0,
-            completed: 0,
+            posted: Requests::default(),
+            completed: Requests::default(),
             is_plain: true,
             failed: None,
         }
@@ -191,7 +210,7 @@ impl Process {
             Act::Messages { send, receive } => {
                 self.send(send, number);
                 if posts {
-                    self.posted += number;
+                    self.posted.add(act, number);
                 } else {
                     self.receive(receive, number);
                 }
@@ -199,7 +218,7 @@ impl Process {
             Act::Probe { takes, .. } => self.is_plain &= !(takes && posts),
             Act::Collective(joint) => {
                 self.join(joint, when == When::Blocking, number);
-                self.posted += if posts { number } else { 0 };
+                self.posted.add(act, if posts { number } else { 0 });
             }
             Act::Nothing => {}
         }
@@ -215,17 +234,17 @@ impl Process {
             }
             (Change::Started, Act::Messages { send, .. }) => {
                 self.send(send, number);
-                self.posted += number;
+                self.posted.add(act, number);
             }
             (Change::Started, Act::Collective(joint)) => {
                 self.join(joint, false, number);
-                self.posted += number;
+                self.posted.add(act, number);
             }
             (Change::Completed, Act::Messages { receive, .. }) => {
                 self.receive(receive, number);
-                self.completed += number;
+                self.completed.add(act, number);
             }
-            (Change::Completed, _) => self.completed += number,
+            (Change::Completed, _) => self.completed.add(act, number),
             // What is not complete, whatever has become of it, is missed at the end.
             _ => {}
         }

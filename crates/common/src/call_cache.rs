@@ -44,12 +44,12 @@ pub struct CachedCall {
     pub line: CommonLine,
     /// `MPI_ANY_TAG`.
     pub any_tag: i32,
-    /// Positions of the tags, and of the flag by which it says that anything has happened; [`NONE`](crate::descriptor::NONE): without.
+    /// Positions of the tags, of the flag by which it says that anything has happened, and of the status;
+    /// [`NONE`](crate::descriptor::NONE): without.
     pub send_tag: u8,
     pub receive_tag: u8,
     pub is_complete: u8,
-    /// Padding, zero.
-    pub reserved: u8,
+    pub status: u8,
 }
 
 /// Bits of [`CachedCall::flags`].

@@ -160,7 +160,7 @@ pub extern "C" fn learn_line(thread: *mut ThreadState, descriptor: *const Descri
         known.line = line;
         known.any_tag = layout.constants.any_tag;
         (known.send_tag, known.receive_tag) = (descriptor.send_tag, descriptor.receive_tag);
-        known.is_complete = descriptor.is_complete;
+        (known.is_complete, known.status) = (descriptor.is_complete, descriptor.status);
         known.flags |= flags::PLAIN;
         if recording::may_tell(descriptor) || known.flags & flags::TO_BE_MEASURED != 0 {
             known.flags |= flags::TELLS;
@@ -195,7 +195,7 @@ pub fn write_same_call(thread: &ThreadState, known: &CachedCall, received: Amoun
     }
     if known.flags & flags::TELLS != 0
         && (known.source == peer::ANY || has_any_tag(thread, known))
-        && has_happened(thread, known)
+        && tells(thread, known)
     {
         return false;
     }
@@ -227,10 +227,11 @@ fn has_any_tag(thread: &ThreadState, known: &CachedCall) -> bool {
     known.receive_tag != NONE && call_cache::argument(thread, known.receive_tag) as i32 == known.any_tag
 }
 
-/// Whether a call that may tell what it has found has found anything.
+/// Whether a call that may tell what it has found has found anything, and whoever has called it wants to know.
 #[inline(always)]
-fn has_happened(thread: &ThreadState, known: &CachedCall) -> bool {
-    known.is_complete == NONE || int_at(call_cache::argument(thread, known.is_complete)) != Some(0)
+fn tells(thread: &ThreadState, known: &CachedCall) -> bool {
+    call_cache::argument(thread, known.status) != known.status_ignore
+        && (known.is_complete == NONE || int_at(call_cache::argument(thread, known.is_complete)) != Some(0))
 }
 
 /// The same where there is not much room on the stack. Answers 0 if that is not all.

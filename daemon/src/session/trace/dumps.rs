@@ -36,6 +36,7 @@ pub(in crate::session) struct Asked {
 }
 
 impl Asked {
+    /// Nobody waits to be told.
     pub(in crate::session) fn because(why: String) -> Self {
         Self { why, reply: None }
     }

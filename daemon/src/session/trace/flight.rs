@@ -90,7 +90,7 @@ impl Flight {
     }
 
     fn ask_because(&mut self, why: String) {
-        self.ask(Asked { why, reply: None });
+        self.ask(Asked::because(why));
     }
 
     /// Something has gone wrong that ends a job. Only the first is of interest: what follows is because of that.

@@ -137,7 +137,7 @@ impl IncomingTrace {
                 true
             }
             (_, trouble) => {
-                refuse(vec![asked], trouble.clone().unwrap_or_else(|| "nothing is kept in memory".into()));
+                asked.refuse(trouble.as_deref().unwrap_or("nothing is kept in memory"));
                 false
             }
         }
@@ -236,7 +236,7 @@ impl Memory {
             self.due.extend(waiting);
             if !why.is_empty() {
                 let why = printable(why.as_bytes());
-                self.due.push(Asked { why: why.clone(), reply: None });
+                self.due.push(Asked::because(why.clone()));
                 unasked = Some(why);
             }
         }

@@ -24,6 +24,7 @@ use std::{
 };
 
 pub(in crate::session) use dumps::Asked as ToDump;
+pub use dumps::Dumped;
 use dumps::{Asked, Dumps};
 use elsewhere::Elsewhere;
 use flight::{Flight, Keeper};
@@ -39,7 +40,7 @@ use mpiprobe_trace::{
 use mpiprobe_tracer::{NewSite, Recorder};
 pub(in crate::session) use options::WINDOW;
 pub use options::{FlightOptions, LatestCalls, Ranks, TraceOptions, TraceTo, When, flight_span, typed_flight_span};
-pub use requests::{DumpError, Dumped, ask};
+pub use requests::{DumpError, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
 use stream::ChunkStream;
 pub use stream::Listener;
@@ -178,7 +179,7 @@ impl Tracing {
 
     /// What is kept in memory is to be written down by whoever keeps it elsewhere.
     pub(in crate::session) fn dump(&self) {
-        self.tell(Message::Dump(Asked { why: String::new(), reply: None }));
+        self.tell(Message::Dump(Asked::because(String::new())));
     }
 
     /// Who waits for whom, as far as it is known by now, if that was asked for.

@@ -25,8 +25,7 @@ use rustix::{net::sockopt::socket_peercred, process::geteuid};
 use signal_hook::{consts::signal::SIGUSR1, iterator::Signals};
 use thiserror::Error;
 
-use super::dumps::Asked;
-pub use super::dumps::Dumped;
+use super::dumps::{Asked, Dumped};
 
 /// The beginning of the name of every socket; the number of the process follows.
 const NAME: &str = "mpiprobe-flight-";
@@ -70,7 +69,7 @@ pub(super) fn listen(by_signal: bool, take: impl Fn(Asked) + Clone + Send + 'sta
         let take = take.clone();
         let heed = move || {
             for _ in &mut signals {
-                take(Asked { why: "SIGUSR1 has asked for it".into(), reply: None });
+                take(Asked::because("SIGUSR1 has asked for it".into()));
             }
         };
         thread::Builder::new().name("signals".into()).spawn(heed)?;

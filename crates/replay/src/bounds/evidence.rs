@@ -1,10 +1,11 @@
 //! What messages and collectives say of clocks: a time on one node that was before a time on another one.
 
 use hashbrown::HashMap;
-use mpiprobe_functions::Pattern;
+use mpiprobe_functions::{Communication, FunctionId, Pattern, SendMode};
 use mpiprobe_trace::LocationId;
 
 use super::band::{Below, Point};
+use crate::communication::communication;
 use crate::matching::{End, Instance, InstanceDone, InstanceKind, Matched, Member};
 
 /// Machines in one collective that are compared each with each; of more, each is compared with the next one and with the first.
@@ -29,6 +30,10 @@ impl Pair {
     pub(super) fn count(&self) -> u64 {
         self.least.count + self.most.count
     }
+}
+
+fn is_synchronous(function: FunctionId) -> bool {
+    communication(function) == Communication::Send(SendMode::Synchronous)
 }
 
 /// Of all machines.
@@ -57,10 +62,14 @@ impl Evidence {
     pub(super) fn take(&mut self, matched: &Matched<'_>) {
         for done in matched.done() {
             match done.end {
-                End::Received { send, .. } => {
+                End::Received { send, .. } | End::Found { send } => {
                     self.before((send.location, send.entry_ns), (done.call.location, done.call.return_ns));
                 }
-                End::Found { .. } | End::Sent { .. } => {}
+                // It is not complete before somebody has begun to receive (MPI-4.0, section 3.4).
+                End::Sent { posted, receive: Some(receive) } if is_synchronous(posted.function) => {
+                    self.before((receive.location, receive.entry_ns), (done.call.location, done.call.return_ns));
+                }
+                End::Sent { .. } => {}
             }
         }
         matched.instances.iter().for_each(|instance| self.instance(instance));

@@ -322,6 +322,25 @@ fn what_nothing_compares_is_neither_an_arrow_nor_a_wait() {
     assert_eq!(states.clocks.nodes[1].within_ns, None);
 }
 
+/// Messages one way only, of which each has to wait until it is received, and what is found before that is received.
+#[test]
+fn synchronous_sends_and_probes_say_as_much_as_messages_back() {
+    let mut made = HandMade::of_ranks(2);
+    for step in 0..10 {
+        let now = 1000 + step * 100_000;
+        made.add(0, call("MPI_Ssend", now, now + 9000).to(1, 0, 8));
+        made.add(1, call("MPI_Probe", now + 100, now + 5000).from(0, 0, 8));
+        made.add(1, call("MPI_Recv", now + 8000, now + 50_000).from(0, 0, 8));
+    }
+    let day = 86_400_000_000_000;
+    let apart = made.over_nodes(|rank| rank, |node, ns| ns + u64::from(node) * day);
+    let found = estimate(&apart, 1, |_| {}).unwrap();
+    let within = found.within_ns(NodeId(0), NodeId(1)).unwrap();
+    // From the entry of the send to where it was found, and from the entry of the receive to where the send was complete.
+    assert!((2900..=3100).contains(&within), "{within}");
+    assert!(worst_error(&found, 1, (day.cast_signed(), 0), (0, 0), made.span()) <= within);
+}
+
 /// Clocks of the world say which times belong together, however long ago a machine was started.
 #[test]
 fn clocks_of_the_world_are_a_beginning() {

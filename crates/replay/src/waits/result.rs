@@ -198,7 +198,12 @@ impl Outcome<'_> {
 
     fn delays(&self) -> Vec<DelayRow> {
         let rows = self.totals.delays.iter().filter_map(|(&(thread, cell), &(direct_ns, indirect_ns))| {
-            Some(DelayRow { thread, activity: self.activity(cell)?, direct_ns, indirect_ns })
+            Some(DelayRow {
+                thread,
+                activity: self.activity(cell)?,
+                direct_ns: direct_ns.ns(),
+                indirect_ns: indirect_ns.ns(),
+            })
         });
         let mut rows: Vec<DelayRow> = rows.filter(|row| row.direct_ns + row.indirect_ns > 0.0).collect();
         let cost = |row: &DelayRow| row.direct_ns + row.indirect_ns;
@@ -244,12 +249,12 @@ impl Outcome<'_> {
             for (&kind, &ns) in &own {
                 *mean.entry(kind).or_insert(0.0) += ns as f64 / active.len() as f64;
             }
-            let headroom = |kind: &(u8, u32), ns: u64| ns.saturating_sub(own.get(kind).copied().unwrap_or(0)) as f64;
-            let room: f64 = on_path.iter().map(|(kind, row)| headroom(kind, row.ns)).sum();
+            let headroom = |kind: &(u8, u32), ns: u64| ns.saturating_sub(own.get(kind).copied().unwrap_or(0));
+            let room: u64 = on_path.iter().map(|(kind, row)| headroom(kind, row.ns)).sum();
             let free = length.saturating_sub(own.values().sum()) as f64;
-            if room > 0.0 {
+            if room > 0 {
                 for (kind, row) in &on_path {
-                    *impact.entry(*kind).or_insert(0.0) += headroom(kind, row.ns) * free / room;
+                    *impact.entry(*kind).or_insert(0.0) += headroom(kind, row.ns) as f64 * free / room as f64;
                 }
             }
         }

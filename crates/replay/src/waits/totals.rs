@@ -26,6 +26,23 @@ pub(super) struct RowSum {
     pub(super) wrong_order_other_ns: u64,
 }
 
+/// Time that was handed on in parts, in 2^-32 ns: the sum is the same in whatever order they came, which depends on how many threads work.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Parts(u128);
+
+impl Parts {
+    const UNIT: f64 = (1u64 << 32) as f64;
+
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive and saturate")]
+    fn add(&mut self, ns: f64) {
+        self.0 = self.0.saturating_add((ns * Self::UNIT) as u128);
+    }
+
+    pub(super) fn ns(self) -> f64 {
+        self.0 as f64 / Self::UNIT
+    }
+}
+
 /// What a wait is due to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum CauseKey {
@@ -56,9 +73,9 @@ pub(super) struct Counts {
 #[derive(Clone, Debug, Default)]
 struct OfThread {
     /// By cell.
-    doing: Vec<(u32, f64)>,
+    doing: Vec<(u32, Parts)>,
     /// By place.
-    waiting: Vec<(u32, f64)>,
+    waiting: Vec<(u32, Parts)>,
 }
 
 /// See the module.
@@ -67,11 +84,11 @@ pub(super) struct Totals {
     pub(super) rows: HashMap<RowKey, RowSum>,
     links: HashMap<(RowKey, u32), OfThread>,
     /// Of what there was no room for in `links`.
-    others: HashMap<RowKey, f64>,
+    others: HashMap<RowKey, Parts>,
     /// Entries of all in `links`.
     link_count: usize,
     /// By location and cell, the direct and the indirect costs, ns.
-    pub(super) delays: HashMap<(u32, u32), (f64, f64)>,
+    pub(super) delays: HashMap<(u32, u32), (Parts, Parts)>,
 }
 
 /// A wait as its costs are handed on.
@@ -105,10 +122,10 @@ impl Totals {
     /// All that waits are due to, ns.
     pub(super) fn links(&self) -> impl Iterator<Item = (RowKey, CauseKey, f64)> + '_ {
         let of_threads = self.links.iter().flat_map(|(&(row, thread), of)| {
-            let doing = of.doing.iter().map(move |&(cell, ns)| (row, CauseKey::Doing(thread, cell), ns));
-            doing.chain(of.waiting.iter().map(move |&(place, ns)| (row, CauseKey::Waiting(thread, place), ns)))
+            let doing = of.doing.iter().map(move |&(cell, ns)| (row, CauseKey::Doing(thread, cell), ns.ns()));
+            doing.chain(of.waiting.iter().map(move |&(place, ns)| (row, CauseKey::Waiting(thread, place), ns.ns())))
         });
-        of_threads.chain(self.others.iter().map(|(&row, &ns)| (row, CauseKey::Others, ns)))
+        of_threads.chain(self.others.iter().map(|(&row, &ns)| (row, CauseKey::Others, ns.ns())))
     }
 
     /// Charges what a wait has cost to what it is due to, and hands on what is due to waits of the one that was late. `places` are those of
@@ -126,24 +143,26 @@ impl Totals {
         let Self { delays, links, others, link_count, .. } = self;
         let links = links.entry((node.key, node.cause)).or_default();
         let mut add =
-            |to: &mut Vec<(u32, f64)>, number: u32, ns: f64| match to.binary_search_by_key(&number, |one| one.0) {
+            |to: &mut Vec<(u32, Parts)>, number: u32, ns: f64| match to.binary_search_by_key(&number, |one| one.0) {
                 Ok(place) => {
                     if let Some((_, sum)) = to.get_mut(place) {
-                        *sum += ns;
+                        sum.add(ns);
                     }
                 }
                 Err(place) if *link_count < MOST_LINKS => {
                     *link_count += 1;
-                    to.insert(place, (number, ns));
+                    let mut sum = Parts::default();
+                    sum.add(ns);
+                    to.insert(place, (number, sum));
                 }
-                Err(_) => *others.entry(node.key).or_insert(0.0) += ns,
+                Err(_) => others.entry(node.key).or_default().add(ns),
             };
         for &(cell, ns) in &delay.cells {
             let ns = ns as f64;
             if has_costs {
-                let cost = delays.entry((node.cause, cell)).or_insert((0.0, 0.0));
-                cost.0 += ns * direct;
-                cost.1 += ns * indirect;
+                let cost = delays.entry((node.cause, cell)).or_default();
+                cost.0.add(ns * direct);
+                cost.1.add(ns * indirect);
             }
             add(&mut links.doing, cell, ns * direct);
         }

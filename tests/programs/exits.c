@@ -4,6 +4,7 @@
  *   no-finalize     all ranks exit with status 0 without MPI_Finalize
  *   abort           rank 1 calls MPI_Abort with code 3 and does not return; the others wait in MPI_Barrier
  *   segfault        rank 1 dies of SIGSEGV; the others wait in MPI_Barrier
+ *   fails           as finalize, but rank 1 exits with status 3 then
  *   exec-before     each rank executes this program again with mode finalize before it calls any MPI function
  *   exec-after      after MPI_Finalize, each rank executes this program again with mode none (no MPI at all)
  *   exec-thread     as exec-after, but it is a thread that executes it, after it has called MPI_Finalized five times
@@ -130,5 +131,7 @@ int main(int argc, char **argv) {
             return 1;
         pthread_join(thread, NULL);
     }
+    if (strcmp(mode, "fails") == 0 && rank == 1)
+        return 3;
     return 0;
 }

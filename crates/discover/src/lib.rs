@@ -17,6 +17,7 @@ pub mod command_line;
 mod elf_symbols;
 pub mod environment;
 mod explain;
+mod failure;
 #[cfg(any(test, feature = "fake"))]
 pub mod fake;
 pub mod files;
@@ -60,6 +61,7 @@ pub use access::{Caller, Refusal, Within, may_trace};
 pub use allocation::{Allocation, KnownBy, Manager};
 pub use caller_rights::{put_down_files_rights, with_callers_rights};
 pub use elf_symbols::SymbolRecogniser;
+pub use failure::Failure;
 pub use foreign::ForeignFile;
 pub use grants::Grants;
 pub use job::Job;

@@ -17,6 +17,7 @@ pub use super::read::SMALL_FILE;
 use super::{
     command_line::CommandLine,
     environment::Environment,
+    failure::{Failure, status_of_reaped},
     foreign::{ForeignFile, Opening, Request, Whose, open},
     privileged::here,
     proc_root::ProcRoot,
@@ -143,6 +144,17 @@ impl Process {
     pub fn stat(&self) -> Result<Stat, ProcessError> {
         let content = self.read("stat", SMALL_FILE)?;
         Stat::parse(&content.bytes).ok_or(ProcessError::Malformed { pid: self.pid(), what: "stat" })
+    }
+
+    /// With what it has ended; `None` if it has not, was successful, or its parent was told before anybody has asked (until Linux 6.15, and
+    /// of a made-up one).
+    pub fn failure(&self) -> Option<Failure> {
+        let pidfd = self.pidfd().filter(|pidfd| has_exited(*pidfd))?;
+        let of_zombie =
+            || Some(Stat::parse(&here::read(self.directory(), "stat", SMALL_FILE).ok()?.bytes)?.exit_status);
+        // Its parent may be told at any moment: the one is known before, the other after that.
+        let status = status_of_reaped(pidfd).or_else(of_zombie).or_else(|| status_of_reaped(pidfd));
+        status.and_then(Failure::of)
     }
 
     /// How long it has been there.

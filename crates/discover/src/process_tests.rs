@@ -1,4 +1,5 @@
 use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use super::*;
 use crate::{
@@ -28,7 +29,7 @@ fn the_own_process_is_known() {
 fn a_renamed_program_with_an_environment_of_its_own() {
     let folder = tempfile::tempdir().unwrap();
     let program = copy_of_cat(folder.path(), "a name (of 23 b)ytes");
-    let mut command = std::process::Command::new(&program);
+    let mut command = Command::new(&program);
     command.env_clear().env("PMI_RANK", "3");
     let child = TestChild::cat(&mut command);
     let process = child.process();
@@ -84,6 +85,34 @@ fn after_the_end_nothing_is_read_neither_from_a_zombie_nor_from_a_reused_pid() {
     child.reap();
     assert_vanished(&process);
     assert!(!matches!(Process::open(&system(), child.pid()), Ok(next) if next.id() == process.id()));
+}
+
+/// How old a kernel has to be whose parent of a process has been told, and that knows no more with what it has ended.
+fn forgets() -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|one: char| !one.is_ascii_digit()).map(|one| one.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) < (Some(6), Some(15))
+}
+
+#[test]
+fn it_is_known_with_what_a_process_has_ended() {
+    let mut child = TestChild::waiting("/bin/cat");
+    let process = child.process();
+    assert_eq!(process.failure(), None, "it goes on");
+    child.kill();
+    assert_eq!(process.failure(), Some(Failure::Signal(9)));
+    child.reap();
+    assert_eq!(process.failure(), Some(Failure::Signal(9)).filter(|_| !forgets()));
+
+    for (status, expected) in [("7", Some(Failure::ExitStatus(7))), ("0", None)] {
+        let mut shell = Command::new("/bin/sh");
+        let mut child = TestChild::cat(shell.args(["-c", &format!("head -c 1; read line; exit {status}")]));
+        let process = child.process();
+        child.end();
+        assert_eq!(process.failure(), expected);
+        child.reap();
+        assert_eq!(process.failure(), expected.filter(|_| !forgets()));
+    }
 }
 
 #[test]
@@ -144,7 +173,7 @@ fn missing_rights_are_told_from_absence() {
         eprintln!("missing_rights_are_told_from_absence needs root: not run");
         return;
     }
-    let mut command = std::process::Command::new("/bin/cat");
+    let mut command = Command::new("/bin/cat");
     let child = TestChild::cat(command.uid(4242).gid(4242));
     let process = child.process();
     // Capabilities belong to a thread: this one gives up its own.

@@ -23,6 +23,8 @@ pub struct Stat {
     pub start_ticks: u64,
     /// Where its stack begins, which another program that it executes moves; 0: it may not be known.
     pub stack_start: u64,
+    /// With what it has ended, as wait(2) gives it; 0 as well if it has not, or that may not be known.
+    pub exit_status: i32,
 }
 
 impl Stat {
@@ -41,8 +43,9 @@ impl Stat {
         let flags: u64 = fields.nth(4)?.parse().ok()?; // 9
         let start_ticks = fields.nth(12)?.parse().ok()?; // 22
         let stack_start = fields.nth(5).and_then(|field| field.parse().ok()).unwrap_or(0); // 28
+        let exit_status = fields.nth(23).and_then(|field| field.parse().ok()).unwrap_or(0); // 52
         let [kernel_thread, exiting] = [KERNEL_THREAD, EXITING].map(|flag| flags & flag != 0);
-        Some(Self { comm, state, parent, kernel_thread, exiting, start_ticks, stack_start })
+        Some(Self { comm, state, parent, kernel_thread, exiting, start_ticks, stack_start, exit_status })
     }
 
     /// Whether the process has ended, or is about to and has no memory any more.

@@ -38,6 +38,16 @@ impl TestChild {
     /// Kills it and leaves it a zombie.
     pub(crate) fn kill(&mut self) {
         self.0.kill().unwrap();
+        self.wait_for_end();
+    }
+
+    /// Tells it that there is no more, and leaves it a zombie.
+    pub(crate) fn end(&mut self) {
+        drop(self.0.stdin.take());
+        self.wait_for_end();
+    }
+
+    fn wait_for_end(&self) {
         let pid = rustix::process::Pid::from_raw(self.0.id().cast_signed()).unwrap();
         let exited = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
         rustix::process::waitid(rustix::process::WaitId::Pid(pid), exited).unwrap();

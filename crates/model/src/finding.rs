@@ -1,5 +1,6 @@
 //! What is probably wrong with a job, as data: what finds it is in [`analyse`](crate::analyse), what words it is further on.
 
+use mpiprobe_discover::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +52,8 @@ pub enum Found {
     },
     /// It has ended all ranks by `MPI_Abort`.
     Aborted { rank: Option<u32>, code: Option<i32>, site: Option<String> },
+    /// So many ranks have ended without success; the first, and the call in which it was, if that is known.
+    Failed { ranks: usize, rank: Option<u32>, failure: Failure, call: Option<Box<OpenCallInfo>> },
     /// Something was not counted.
     Incomplete { because: Vec<String> },
     /// So many ranks have ended with so many of them; the first.
@@ -177,6 +180,7 @@ impl Found {
                 | Self::WaitedFor { .. }
                 | Self::AllAreThere { .. }
                 | Self::Aborted { .. }
+                | Self::Failed { .. }
                 | Self::Incomplete { .. }
                 | Self::RequestsNeverCompleted { .. }
                 | Self::UnusuallyLongCall { .. }

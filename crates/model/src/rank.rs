@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mpiprobe_discover::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,9 @@ pub struct RankProfile {
     /// How long before this was taken it ended, ns; `null`: it goes on.
     #[serde(default)]
     pub ended_ago_ns: Option<u64>,
+    /// With what it has ended: `exit_status`, or the number of the `signal`; `null`: it was successful, it goes on, or nobody knows.
+    #[serde(default)]
+    pub failure: Option<Failure>,
     /// Wall time observed, ns.
     pub wall_ns: u64,
     /// Time in MPI, ns: completed calls of all threads, without mpiprobe's own cost, and open ones up to now.

@@ -71,6 +71,7 @@ fn rank(rank: u32, size: u32) -> RankProfile {
         state: RankState::Running,
         stopped: false,
         ended_ago_ns: None,
+        failure: None,
         wall_ns: 10 * SECOND,
         mpi_ns: 0,
         self_cost_ns: 0,

@@ -527,7 +527,7 @@ pub struct Trace {
 #[derive(Args, Debug)]
 pub struct FlightChoice {
     /// Keep the last part in memory, such as 30s, or 100000calls of each process, and write it to the file only when somebody wants it (`mpiprobe dump`,
-    /// or SIGUSR1 to `trace`) or a rank ends without MPI_Finalize. Each time there is another file.
+    /// or SIGUSR1 to `trace`) or a rank ends without MPI_Finalize or with a failure. Each time there is another file.
     #[arg(long, value_name = "SPAN", value_parser = flight_span, requires = "trace-file", help_heading = "Flight recorder")]
     pub flight: Option<FlightSpan>,
     /// Memory for the calls of --flight, of all nodes together; if they need more, less is kept.

@@ -178,6 +178,7 @@ fn observed(slot: u32, process: &MpiProcess, seen: &Seen) -> Observed {
         since_ns: 0,
         beginning: Beginning::MidRun,
         until_ns: has_ended.then_some(0),
+        failure: None,
         ended_in: Vec::new(),
         self_cost: SelfCost::default(),
     }

@@ -205,7 +205,8 @@ impl ProcessTable {
         }
         entry.observed.state = state;
         entry.observed.until_ns = Some(at_ns);
-        entry.process = None;
+        let process = entry.process.take().filter(|_| state == RankState::Ended);
+        entry.observed.failure = process.as_ref().and_then(Process::failure);
         Some(entry.observed.identity.pid)
     }
 
@@ -296,6 +297,7 @@ fn observed(process: u32, identity: Identity, since_ns: u64) -> Observed {
         since_ns,
         beginning: Beginning::Awaited,
         until_ns: None,
+        failure: None,
         ended_in: Vec::new(),
         self_cost: SelfCost::default(),
     }

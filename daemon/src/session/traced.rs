@@ -12,7 +12,7 @@ use super::{
     error::SessionError,
     process_table::ProcessTable,
     sites::Sites,
-    trace::{Finished, KernelLines, TraceOptions, Tracing, traced_process},
+    trace::{End, Finished, KernelLines, TraceOptions, Tracing, traced_process},
 };
 
 /// Those of an observation.
@@ -62,7 +62,8 @@ impl TracedProcesses {
             });
             if life == Life::Running && observed.state != RankState::Running {
                 let ended_ns = tables.last_end_ns(slot).or(observed.until_ns).unwrap_or_else(monotonic_ns);
-                tracing.end_process(slot, ended_ns, observed.state == RankState::Execed);
+                let has_execed = observed.state == RankState::Execed;
+                tracing.end_process(slot, End { at_ns: ended_ns, has_execed, failure: observed.failure });
                 known.insert(slot, Life::Ended);
             }
         });

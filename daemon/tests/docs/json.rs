@@ -7,6 +7,7 @@ use mpiprobe_common::{
     Communicator, EndedThread, Flow, FlowKey, FunctionStats, InnerStats, Layout, Phase, PhaseKey, ProcessCounters,
     Request, ThreadState, ToolCallKey, ToolCallStats, ToolKey, ToolStats, layout::capability, phase::NAME_LENGTH,
 };
+use mpiprobe_discover::Failure;
 use mpiprobe_model::{
     Budget, Doing, EngineInfo, Estimate, Finding, Found, Level, LibraryInfo, OpenCallInfo, OtherEndSeen,
     PartnerAtPlace, RankAtPlace, RankState, Reduction, SCHEMA, SlowSite, Spending, TimeAtPlace, ToolInfo, UnmatchedRow,
@@ -110,6 +111,7 @@ fn findings() -> Vec<Finding> {
         Found::WaitedFor { rank: None, ranks: 1, for_ns: 1, does: Doing::Call { call: Box::new(call.clone()) } },
         Found::AllAreThere { ranks: 2, function: "MPI_Barrier" },
         Found::Aborted { rank: None, code: None, site: None },
+        Found::Failed { ranks: 1, rank: None, failure: Failure::Signal(9), call: Some(Box::new(call.clone())) },
         Found::Incomplete { because: Vec::new() },
         Found::RequestsNeverCompleted { ranks: 1, requests: 1, rank: None, function: "MPI_Isend", site: None },
         Found::UnusuallyLongCall { ranks: 1, of_ranks: 1, rank: None, call: Box::new(call) },
@@ -191,6 +193,7 @@ fn profile() -> mpiprobe_model::Profile {
         since_ns: 0,
         beginning: Beginning::MidRun,
         until_ns: None,
+        failure: Some(Failure::ExitStatus(1)),
         ended_in: vec![EndedCall {
             tid: 2,
             function: 0,

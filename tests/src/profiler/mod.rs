@@ -17,7 +17,7 @@ pub use error::ProfilerError;
 pub use kernel_objects::KernelObjects;
 pub use profile::{
     AllTraffic, Amounts, Budget, Communicator, Estimate, Flow, FunctionLayers, FunctionRow, Losses, OpenCall,
-    OtherThreads, Profile, Rank, Reduction, Thread, ToolLayer, Traffic, WholeCommunicator,
+    OtherThreads, Profile, Rank, Reduction, Thread, ToolLayer, Traffic, WholeCommunicator, is_failure_kept,
 };
 pub use running::{Ended, Profiler};
 pub use text::{changed_bytes, changed_bytes_from};

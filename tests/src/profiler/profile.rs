@@ -167,6 +167,7 @@ pub struct Rank {
     pub job: Option<String>,
     pub executable: String,
     pub state: String,
+    pub failure: Option<BTreeMap<String, u32>>,
     pub wall_ns: u64,
     pub mpi_ns: u64,
     pub thread_wall_ns: u64,
@@ -396,7 +397,25 @@ impl Profile {
     }
 }
 
+/// Whether the kernel keeps with what a process has ended whose parent has been told: since Linux 6.15.
+pub fn is_failure_kept() -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|one: char| !one.is_ascii_digit()).map(|one| one.parse::<u32>().unwrap_or(0));
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
 impl Rank {
+    /// That it has ended so, which may not be known where nobody keeps it.
+    ///
+    /// # Panics
+    ///
+    /// If it has not.
+    pub fn expect_failure(&self, how: &str, number: u32) {
+        let expected = BTreeMap::from([(how.to_owned(), number)]);
+        let is_unknown = self.failure.is_none() && !is_failure_kept();
+        assert!(is_unknown || self.failure == Some(expected), "{self:?}");
+    }
+
     /// Completed calls by function; functions without any are left out.
     pub fn completed(&self) -> BTreeMap<&str, u64> {
         let rows = self.functions.iter().filter(|row| row.calls > 0);

@@ -122,6 +122,7 @@ impl Synthetic {
             since_ns: SECOND,
             beginning: Beginning::FirstCall,
             until_ns: None,
+            failure: None,
             ended_in: Vec::new(),
             // Times are those that a test asks for.
             self_cost: SelfCost(None),

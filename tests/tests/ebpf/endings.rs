@@ -11,6 +11,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "exit_without_finalize", without_finalize),
         trial(mpi, Language::C, "abort", abort),
         trial(mpi, Language::C, "segfault", segfault),
+        trial(mpi, Language::C, "exit_status_of_a_rank", fails),
         trial(mpi, Language::C, "exec_into_an_mpi_program", exec_before),
         trial(mpi, Language::C, "exec_of_a_process_named_by_its_pid", exec_of_pid),
         trial(mpi, Language::C, "exec_out_of_mpi", |mpi| exec_after(mpi, "exec-after", 1)),
@@ -67,6 +68,15 @@ fn segfault(mpi: Mpi) -> Result<(), Failed> {
     let profile = exact(mpi, "segfault")?;
     let dead = profile.rank(1).ok_or("no rank 1")?;
     assert_eq!((dead.completed().get("MPI_Allreduce"), dead.open_calls.len()), (Some(&10), 0));
+    dead.expect_failure("signal", 11);
+    Ok(())
+}
+
+fn fails(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "fails")?;
+    let failed = profile.rank(1).ok_or("no rank 1")?;
+    assert_eq!(failed.completed().get("MPI_Finalize"), Some(&1), "{failed:?}");
+    failed.expect_failure("exit_status", 3);
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::complete;
-use mpiprobe_tests::profiler::binary;
+use mpiprobe_tests::profiler::{binary, is_failure_kept};
 use mpiprobe_tests::second_user::{home_of, nobody_else};
 use mpiprobe_tests::service::NodeService;
 use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement_of, agreement_of_files};
@@ -37,6 +37,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial(mpi, Language::C, "flight_is_dumped_on_request", |mpi| on_request(mpi, &By::Root)),
         trial(mpi, Language::C, "flight_of_a_killed_rank", |mpi| of_killed_rank(mpi, &By::Root)),
+        trial(mpi, Language::C, "flight_of_a_rank_that_fails", of_failing_rank),
         trial(mpi, Language::C, "flight_of_a_hang", |mpi| of_hang(mpi, &By::Root)),
         trial(mpi, Language::C, "flight_by_the_service_is_dumped_on_request", |mpi| on_request(mpi, &By::service()?)),
         trial(mpi, Language::C, "flight_by_the_service_of_a_killed_rank", |mpi| of_killed_rank(mpi, &By::service()?)),
@@ -203,10 +204,12 @@ fn of_killed_rank(mpi: Mpi, by: &By) -> Result<(), Failed> {
     job.wait_for_calls("MPI_Allreduce", 500)?;
     assert_eq!(files(directory.path())?, BTreeSet::new());
     job.kill_rank(1, Signal::KILL)?;
-    profiler.wait_for("has ended without MPI_Finalize")?;
+    let how = if is_failure_kept() { " with signal 9 (SIGKILL)" } else { "" };
+    let how = format!("has ended without MPI_Finalize{how}");
+    profiler.wait_for(&how)?;
     job.wait()?;
     let ended = profiler.wait()?;
-    let is_why = |line: &String| line.contains("job.trace: ") && line.contains("has ended without MPI_Finalize");
+    let is_why = |line: &String| line.contains("job.trace: ") && line.contains(&how);
     assert!(ended.stderr.iter().any(is_why), "{}", ended.printed());
     assert_eq!(
         files(directory.path())?,
@@ -215,6 +218,32 @@ fn of_killed_rank(mpi: Mpi, by: &By) -> Result<(), Failed> {
     );
     tail(mpi, by, &path, &job, u64::MAX)?;
     are_read(&path)
+}
+
+/// A rank is not successful after it has finalised MPI.
+fn of_failing_rank(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let builder = Job::builder(mpi, program::EXITS).ranks(2).args(["fails"]).gates(&["start", "2"]).log();
+    let mut job = By::Root.start(builder)?;
+    let profiler = By::Root.record(&job, &path, &["--functions", "all", "--flight", "1h"])?;
+    job.open_gate("start")?;
+    job.wait_for_gate("2")?;
+    job.open_gate("2")?;
+    job.wait()?;
+    let ended = profiler.wait()?;
+    let is_told = ended.stderr.iter().any(|line| line.contains("has ended with exit status 3"));
+    assert!(is_told || !is_failure_kept(), "{}", ended.printed());
+    assert_eq!(files(directory.path())?.len(), usize::from(is_told), "{}", ended.printed());
+    if !is_told {
+        return Ok(());
+    }
+    let trace = TraceFiles::open(&[&path])?;
+    assert_eq!(trace.definitions().locations.len(), 2, "{}", ended.printed());
+    let clocks =
+        agreement_of(mpi, &path, &job, Order::TruthOutside, Extent::Tail { until_ns: u64::MAX })?.clocks_differ_ns;
+    assert_eq!(clocks, 0);
+    Ok(())
 }
 
 /// A job hangs: who is where in it is there. Nobody has asked; then it is killed, which is another reason.

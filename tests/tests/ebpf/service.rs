@@ -283,7 +283,9 @@ fn expect_summary(file: &Path, key: &str, user: u32, job: &Job) -> Result<(), Fa
     assert_eq!((summary["schema"].as_str(), summary["job"].as_str()), (Some("mpiprobe.job/1"), Some(key)), "{summary}");
     let (owner, end) = (summary["user"]["id"].as_u64(), summary["end"].as_str());
     assert_eq!((owner, end), (Some(u64::from(user)), Some("targets-ended")), "{summary}");
-    for (field, expected) in [("size", Value::from(2)), ("ranks", 2.into()), ("complete", true.into())] {
+    for (field, expected) in
+        [("size", Value::from(2)), ("ranks", 2.into()), ("complete", true.into()), ("failed_ranks", 0.into())]
+    {
         assert_eq!(summary[field], expected, "{field}: {summary}");
     }
     assert_eq!(summary["programs"], Value::from(vec![job.called()]));

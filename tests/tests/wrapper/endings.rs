@@ -20,6 +20,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("exit_without_finalize", without_finalize),
         c("abort", abort),
         c("segfault", segfault),
+        c("exit_status_of_a_rank", fails),
         c("exec_into_an_mpi_program", exec_before),
         c("exec_out_of_mpi", |mpi| exec_after(mpi, "exec-after", 1)),
         c("exec_by_another_thread", |mpi| exec_after(mpi, "exec-thread", 2)),
@@ -75,6 +76,15 @@ fn segfault(mpi: Mpi) -> Result<(), Failed> {
     let profile = exact(mpi, "segfault")?;
     let dead = profile.rank(1).ok_or("no rank 1")?;
     assert_eq!((dead.completed().get("MPI_Allreduce"), dead.open_calls.len()), (Some(&10), 0));
+    dead.expect_failure("signal", 11);
+    Ok(())
+}
+
+fn fails(mpi: Mpi) -> Result<(), Failed> {
+    let profile = exact(mpi, "fails")?;
+    let failed = profile.rank(1).ok_or("no rank 1")?;
+    assert_eq!(failed.completed().get("MPI_Finalize"), Some(&1), "{failed:?}");
+    failed.expect_failure("exit_status", 3);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, collections::HashMap};
 
+use mpiprobe_discover::Failure;
 use mpiprobe_functions::{Group, Role, by_name, polls};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -42,7 +43,6 @@ const MUCH_OWN_COST: f64 = 5.0;
 /// All that is found in a profile: what is grave, and then what costs most.
 pub fn findings(profile: &Profile) -> Vec<Finding> {
     let one = [
-        aborted,
         incomplete,
         requests_never_completed,
         unusually_long_call,
@@ -53,9 +53,10 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         tiny_io,
         high_own_cost,
     ];
-    let stuck = stuck(profile).into_iter();
+    // What ranks waited for when they were ended is mostly the one that had failed.
+    let failures = [aborted, failed].into_iter().filter_map(|find| find(profile));
     let others = one.iter().filter_map(|find| find(profile)).chain(time_at_places(profile));
-    let mut found: Vec<Finding> = stuck.chain(others).collect();
+    let mut found: Vec<Finding> = failures.chain(stuck(profile)).chain(others).collect();
     // Of a job that does not go on, nobody wants to know how it could be faster.
     if found.iter().any(|finding| finding.what.hangs()) {
         found.retain(|finding| !matches!(finding.what, Found::MostlyInMpi { .. } | Found::Imbalance { .. }));
@@ -158,10 +159,31 @@ fn does(rank: &RankProfile) -> Doing {
 
 /// Whoever has called it has ended the others, too.
 fn aborted(profile: &Profile) -> Option<Finding> {
-    let calls = profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| (rank, call)));
-    let (rank, call) = calls.into_iter().find(|(_, call)| call.function == "MPI_Abort")?;
+    let (rank, call) = aborting(profile)?;
     let code = call.arguments.as_ref().and_then(|arguments| arguments.error_code);
     Some(without_cost(Found::Aborted { rank: rank.rank, code, site: call.site.clone() }))
+}
+
+fn aborting(profile: &Profile) -> Option<(&RankProfile, &OpenCallInfo)> {
+    let calls = profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| (rank, call)));
+    calls.into_iter().find(|(_, call)| call.function == "MPI_Abort")
+}
+
+/// The rank that was the first one to end without success, and with what.
+pub fn first_failure(ranks: &[RankProfile]) -> Option<(&RankProfile, Failure)> {
+    let failed = ranks.iter().filter_map(|rank| Some((rank, rank.failure?)));
+    failed.max_by_key(|(rank, _)| (rank.ended_ago_ns, Reverse(rank.rank)))
+}
+
+/// What the others have ended with is mostly what a launcher does then.
+fn failed(profile: &Profile) -> Option<Finding> {
+    if aborting(profile).is_some() {
+        return None;
+    }
+    let ranks = profile.ranks.iter().filter(|rank| rank.failure.is_some()).count();
+    let (first, failure) = first_failure(&profile.ranks)?;
+    let call = first.open_calls.iter().find(|call| call.ended_inside).cloned().map(Box::new);
+    Some(without_cost(Found::Failed { ranks, rank: first.rank, failure, call }))
 }
 
 fn incomplete(profile: &Profile) -> Option<Finding> {

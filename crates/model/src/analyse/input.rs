@@ -1,5 +1,6 @@
 //! What the analysis needs to know besides the tables.
 
+use mpiprobe_discover::Failure;
 use mpiprobe_observe::ArgumentWords;
 
 use super::SelfCost;
@@ -31,6 +32,8 @@ pub struct Observed {
     pub beginning: Beginning,
     /// Its end, if it has ended, ns.
     pub until_ns: Option<u64>,
+    /// With what it has ended, if it was not successful and that is known.
+    pub failure: Option<Failure>,
     /// Calls in which its threads were ended.
     pub ended_in: Vec<EndedCall>,
     /// What is taken off the times of its completed calls.

@@ -31,7 +31,7 @@ mod whole;
 
 pub use beginning::is_seen_from_its_beginning;
 pub use change::{Bytes, Change, FunctionChange, Look, RankChange, RankId, identify};
-pub use findings::{ProfileOutput, findings, found, is_deadlocked};
+pub use findings::{ProfileOutput, findings, first_failure, found, is_deadlocked};
 pub use input::{Beginning, EndedCall, Expected, Identity, Observed, Session};
 pub use merge::{MergeError, merge, merge_nodes};
 pub use open_call::{arguments_of_call, datatype_of_call, datatype_of_open_call};

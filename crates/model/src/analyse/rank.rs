@@ -149,6 +149,7 @@ impl<'a> Rank<'a> {
             state: self.observed.state,
             stopped: self.observed.stopped,
             ended_ago_ns: self.observed.until_ns.map(|until_ns| self.now_ns.saturating_sub(until_ns)),
+            failure: self.observed.failure,
             wall_ns: self.wall_ns,
             mpi_ns: self.mpi_ns,
             self_cost_ns: self.self_cost_ns,

@@ -125,6 +125,7 @@ mod tests {
             since_ns: 0,
             beginning,
             until_ns: Some(10),
+            failure: None,
             ended_in: Vec::new(),
             self_cost: SelfCost(None),
         }

@@ -60,7 +60,7 @@ fn row(rank: &RankProfile, change: &RankChange) -> Vec<String> {
         match rank.state {
             RankState::Running if rank.stopped => format!("stopped {doing}"),
             RankState::Running => doing,
-            RankState::Ended | RankState::Execed => "ended".into(),
+            RankState::Ended | RankState::Execed => rank.failure.map_or_else(|| "ended".into(), |one| one.to_string()),
         },
     ]
 }

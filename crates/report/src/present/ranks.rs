@@ -42,7 +42,7 @@ pub(super) fn ranks(options: &TextOptions, profile: &Profile) -> String {
             unless(rank.untimed_calls, maybe_percent(rank.mpi_percent)),
             sum_of_calls(rank.calls, &rank.functions),
             rank.threads_in_mpi.to_string(),
-            state(rank).into(),
+            state(rank),
         ];
         cells.extend(has_hosts.then(|| rank.host.clone()));
         cells
@@ -153,13 +153,17 @@ fn at_least(seen_ns: u64) -> String {
     if seen_ns == 0 { "?".into() } else { format!(">= {}", ns(seen_ns)) }
 }
 
-fn state(rank: &RankProfile) -> &'static str {
-    match rank.state {
+fn state(rank: &RankProfile) -> String {
+    if let Some(failure) = rank.failure {
+        return failure.to_string();
+    }
+    let state = match rank.state {
         RankState::Running if rank.calls == 0 && rank.open_calls.is_empty() => "running; no MPI call seen",
         RankState::Running => "running",
         RankState::Ended => "ended",
         RankState::Execed => "exec'ed",
-    }
+    };
+    state.to_owned()
 }
 
 /// Maximum over mean, as a surplus.

@@ -111,6 +111,10 @@ pub(super) fn since(rank: &RankProfile, is_stuck: bool) -> Cell {
 pub(super) fn state(rank: &RankProfile, is_stuck: bool) -> Cell {
     let call = longest(rank).map(what);
     let (text, tone) = match (rank.state, call) {
+        (RankState::Ended, call) if rank.failure.is_some() => {
+            let failure = rank.failure.map(|failure| failure.to_string());
+            (failure.into_iter().chain(call).collect::<Vec<_>>().join(", "), Tone::Alarm)
+        }
         (RankState::Ended, call) => (call.unwrap_or_else(|| "ended".into()), Tone::Dim),
         (RankState::Execed, _) => ("went on as another program".into(), Tone::Dim),
         (RankState::Running, call) if rank.stopped => {

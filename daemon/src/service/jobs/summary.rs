@@ -2,7 +2,9 @@
 
 use jiff::Timestamp;
 use mpiprobe_discover::{Job, users::User};
-use mpiprobe_model::{Efficiency, EndReason, GroupRow, Losses, OwnCost, Profile, RankProfile, Spread};
+use mpiprobe_model::{
+    Efficiency, EndReason, GroupRow, Losses, OwnCost, Profile, RankProfile, Spread, analyse::first_failure,
+};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -66,8 +68,21 @@ pub struct JobSummary {
     pub efficiency: Option<Efficiency>,
     /// The call that was seen open for the longest time, by a look or at a rank's end; `null`: none.
     pub longest_open_call: Option<OpenCall>,
+    /// Ranks on this node that have ended with a signal, or with an exit status other than 0, as far as that is known.
+    pub failed_ranks: u64,
+    /// Of these, the first; `null`: there is none.
+    pub first_failure: Option<FailedRank>,
     pub losses: Losses,
     pub own_cost: OwnCost,
+}
+
+/// A rank that has ended without success.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct FailedRank {
+    /// `null`: unknown.
+    pub rank: Option<u32>,
+    /// Such as `signal 11 (SIGSEGV)` or `exit status 1`.
+    pub with: String,
 }
 
 /// One group of functions over all ranks.
@@ -150,6 +165,9 @@ impl JobSummary {
             groups: profile.groups.iter().map(|group| GroupSummary::of(&group.all)).collect(),
             efficiency: profile.totals.efficiency,
             longest_open_call,
+            failed_ranks: profile.ranks.iter().filter(|rank| rank.failure.is_some()).count() as u64,
+            first_failure: first_failure(&profile.ranks)
+                .map(|(rank, failure)| FailedRank { rank: rank.rank, with: failure.to_string() }),
             losses: profile.losses,
             own_cost: profile.own_cost,
         }

@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use mpiprobe_discover::Failure;
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
     Process,
@@ -106,12 +107,14 @@ impl Flight {
         self.failure.is_some()
     }
 
-    /// A process has ended. `is_in_mpi`: it had called MPI, and was not seen to finalise it.
-    pub(super) fn note_end(&mut self, process: &Process, is_in_mpi: bool) {
-        if self.judges_ends && is_in_mpi {
+    /// A process has ended. `is_in_mpi`: it had called MPI, and was not seen to finalise it. `failure`: with what it has ended, if that is
+    /// known and no success.
+    pub(super) fn note_end(&mut self, process: &Process, is_in_mpi: bool, failure: Option<Failure>) {
+        let early = if self.judges_ends && is_in_mpi { " without MPI_Finalize" } else { "" };
+        let with = failure.map(|failure| format!(" with {failure}")).unwrap_or_default();
+        if !early.is_empty() || failure.is_some() {
             let who = process.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
-            let pid = process.pid;
-            self.fail(process.job.as_deref(), format!("{who} (process {pid}) has ended without MPI_Finalize"));
+            self.fail(process.job.as_deref(), format!("{who} (process {}) has ended{early}{with}", process.pid));
         }
     }
 

@@ -47,7 +47,7 @@ pub use stream::Listener;
 use thiserror::Error;
 pub(in crate::session) use waits::own_cpu_ns;
 use waits::{Feed, Latest, Waits};
-pub(in crate::session) use worker::{Finished, Kept};
+pub(in crate::session) use worker::{End, Finished, Kept};
 use worker::{Live, Message, Shared, Store, Worker, failed};
 
 use super::host;
@@ -230,9 +230,9 @@ impl Tracing {
         self.tell(Message::KnownUntil(ns));
     }
 
-    /// A process has ended, or `has_execed`: has become another program.
-    pub(in crate::session) fn end_process(&self, slot: u32, at_ns: u64, has_execed: bool) {
-        self.tell(Message::Ended { slot, at_ns, has_execed });
+    /// A process has ended, or has become another program.
+    pub(in crate::session) fn end_process(&self, slot: u32, end: End) {
+        self.tell(Message::Ended(slot, end));
     }
 
     /// What is recorded has ended as it should not.

@@ -11,6 +11,7 @@ use std::{
 };
 
 use mpiprobe_common::trace::Unwritten;
+use mpiprobe_discover::Failure;
 use mpiprobe_model::{CallSite, Profile, WaitStates};
 use mpiprobe_observe::{Drained, Referred, monotonic_ns};
 use mpiprobe_replay::Inside;
@@ -42,6 +43,16 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// How often writers are told that somebody reads.
 const RENEW_INTERVAL: Duration = Duration::from_millis(500);
 
+/// That a process has ended.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::session) struct End {
+    pub at_ns: u64,
+    /// It goes on as another program.
+    pub has_execed: bool,
+    /// With what it has ended, if that is known and no success.
+    pub failure: Option<Failure>,
+}
+
 /// What the thread is told.
 pub(super) enum Message {
     /// Lines of a process come from now on; `None`: from a source that is known already.
@@ -59,12 +70,7 @@ pub(super) enum Message {
     Refuse(u32),
     /// Everybody has been told of who had called MPI by then, ns.
     KnownUntil(u64),
-    Ended {
-        slot: u32,
-        at_ns: u64,
-        /// The process goes on as another program.
-        has_execed: bool,
-    },
+    Ended(u32, End),
     /// A job has not ended as it should.
     Failed(String),
     /// What is kept in memory is to be written down.
@@ -285,7 +291,7 @@ impl Worker {
                     live.known_until_ns = live.known_until_ns.max(ns);
                 }
             }
-            Message::Ended { slot, at_ns, has_execed } => self.end(slot, at_ns, has_execed),
+            Message::Ended(slot, end) => self.end(slot, &end),
             Message::Failed(why) => {
                 if let Some(flight) = &mut self.flight {
                     flight.fail(None, why);
@@ -324,7 +330,7 @@ impl Worker {
     }
 
     /// The process of a slot has ended: what it has written last is read now.
-    fn end(&mut self, slot: u32, at_ns: u64, has_execed: bool) {
+    fn end(&mut self, slot: u32, end: &End) {
         let place = self.sources.iter().position(|source| source.slot() == Some(slot));
         let mut ended_ns = None;
         if let Some(mut source) = place.map(|place| self.sources.swap_remove(place)) {
@@ -334,9 +340,9 @@ impl Worker {
             self.drain_patiently();
         }
         let process = self.recorder.process(slot).cloned();
-        let is_in_mpi = self.recorder.end_process(slot, ended_ns.unwrap_or(at_ns)) && !has_execed;
+        let is_in_mpi = self.recorder.end_process(slot, ended_ns.unwrap_or(end.at_ns)) && !end.has_execed;
         if let (Some(flight), Some(process)) = (&mut self.flight, process) {
-            flight.note_end(&process, is_in_mpi);
+            flight.note_end(&process, is_in_mpi, end.failure);
         }
         self.give_sites();
     }

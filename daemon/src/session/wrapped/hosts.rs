@@ -89,6 +89,7 @@ mod tests {
             since_ns: 0,
             beginning: Beginning::FirstCall,
             until_ns: None,
+            failure: None,
             ended_in: Vec::new(),
             self_cost: SelfCost::default(),
         }

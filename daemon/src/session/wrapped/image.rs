@@ -4,7 +4,7 @@ use std::{io, path::Path};
 
 use mpiprobe_common::file::Header;
 use mpiprobe_discover::{
-    ForeignFile, JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment,
+    Failure, ForeignFile, JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment,
     mappings::MappedFile, printable,
 };
 use mpiprobe_model::{
@@ -50,6 +50,8 @@ pub(super) struct Image {
     library_file: Option<MappedFile>,
     /// When it was noticed that the process has ended.
     gone_ns: Option<u64>,
+    /// With what it has ended, if it was not successful and that is known.
+    failure: Option<Failure>,
 }
 
 /// Of a process that has ended, what its tables have said last: no file is held for it, however many there are.
@@ -103,6 +105,7 @@ impl Image {
             has_ended: false,
             library_file: None,
             gone_ns: None,
+            failure: None,
         };
         image.note(&header);
         Ok(image)
@@ -152,6 +155,11 @@ impl Image {
         self.process.as_ref()
     }
 
+    /// With what it has ended, if it was not successful and that is known.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
     pub(super) fn identity(&self) -> &Identity {
         &self.identity
     }
@@ -180,7 +188,8 @@ impl Image {
 
     /// The process has ended, or has become another program.
     pub(super) fn note_end(&mut self, at_ns: u64) {
-        if self.process.take().is_some() {
+        if let Some(process) = self.process.take() {
+            self.failure = process.failure();
             self.gone_ns = Some(at_ns);
             self.has_ended = true;
         }
@@ -230,6 +239,7 @@ impl Image {
             since_ns: self.origin.began_ns,
             beginning: Beginning::FirstCall,
             until_ns: None,
+            failure: self.failure.filter(|_| !execed),
             ended_in: Vec::new(),
             self_cost: self.self_cost(),
         };

@@ -6,10 +6,10 @@ use mpiprobe_model::WaitStates;
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_report::present::say;
 
-use super::images::Images;
+use super::{image::Image, images::Images};
 use crate::session::{
     sites::Sites,
-    trace::{FileSource, LineSource, Tracing},
+    trace::{End, FileSource, LineSource, Tracing},
 };
 
 /// Those of a run.
@@ -66,9 +66,11 @@ impl TracedImages {
         let now = monotonic_ns();
         let tracing = &self.tracing;
         self.living.retain(|&slot| {
-            let goes_on = images.process(slot).is_some();
+            let image = images.get(slot);
+            let goes_on = image.is_some_and(|image| image.process().is_some());
             if !goes_on {
-                tracing.end_process(slot, now, false);
+                let failure = image.and_then(Image::failure);
+                tracing.end_process(slot, End { at_ns: now, has_execed: false, failure });
             }
             goes_on
         });

@@ -3,7 +3,7 @@
 use mpiprobe_model::{Doing, Finding, Found, PartnerAtPlace, Profile, RankAtPlace, TimeAtPlace, analyse};
 
 use super::{
-    doing::{doing, what as what_of},
+    doing::{called, doing, what as what_of},
     units::{bytes, count, duration, ns, or_unknown, percent, rate},
     waiting::shortened,
 };
@@ -105,6 +105,11 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
             "A rank has called MPI_Abort, which ends all others, wherever they are.",
             "Look at why it did; what the others were in then is no trouble of theirs.",
         ),
+        Found::Failed { .. } => (
+            "failed",
+            "A process of the job has ended with a signal, or with an exit status other than 0; launchers then end the others.",
+            "Look at its own messages, and with a signal at its core: `coredumpctl`, or `ulimit -c unlimited` before the next run.",
+        ),
         Found::Incomplete { .. } => (
             "incomplete",
             "Something was not counted: figures are lower bounds.",
@@ -196,6 +201,15 @@ fn found(what: &Found) -> String {
             let code = code.map(|code| format!(" with error code {code}")).unwrap_or_default();
             let site = site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
             format!("rank {} has called MPI_Abort{code}{site}", or_unknown(*rank))
+        }
+        Found::Failed { ranks, rank, failure, call } => {
+            let call = call.as_ref().map(|call| format!(", in {}", called(call))).unwrap_or_default();
+            let others = match ranks - 1 {
+                0 => String::new(),
+                1 => "; another one has failed after it".to_owned(),
+                others => format!("; {others} others have failed after it"),
+            };
+            format!("rank {} has ended with {failure}{call}{others}", or_unknown(*rank))
         }
         Found::Incomplete { because } => because.join("; "),
         Found::RequestsNeverCompleted { ranks, requests, rank, function, site } => {

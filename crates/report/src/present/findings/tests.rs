@@ -1,5 +1,6 @@
 //! Each diagnosis, of what it warns and of what it does not.
 
+use mpiprobe_discover::Failure;
 use mpiprobe_model::{
     Amounts, CallArguments, Efficiency, FlowRow, FunctionProfile, FunctionTraffic, OpenCallInfo, OwnCost, Partner,
     Profile, RankState, Volume,
@@ -40,9 +41,11 @@ fn the_gravest_come_first() {
         profile.complete = false;
         profile.ranks[0].open_calls.push(receive(1, 1));
         profile.ranks[1].open_calls.push(receive(0, 1));
+        profile.ranks.push(sample::profile(ranks(3)).ranks[2].clone());
+        (profile.ranks[2].state, profile.ranks[2].failure) = (RankState::Ended, Some(Failure::Signal(9)));
     });
     let names: Vec<_> = findings(&profile).iter().map(|finding| finding.name).collect();
-    assert_eq!(names, ["deadlock", "incomplete", "unusually long call", "high own cost"]);
+    assert_eq!(names, ["failed", "deadlock", "incomplete", "unusually long call", "high own cost"]);
 }
 
 #[test]
@@ -235,6 +238,34 @@ fn aborted() {
     });
     let said = found(&profile, "aborted").unwrap();
     assert_eq!(said, "rank 1 has called MPI_Abort with error code 7 at solve.c:9 in check");
+}
+
+#[test]
+fn failed() {
+    let of = |failures: &[(usize, Failure, u64)]| {
+        with(job(4), |profile| {
+            for &(rank, failure, ended_ago_ns) in failures {
+                let rank = &mut profile.ranks[rank];
+                (rank.state, rank.failure, rank.ended_ago_ns) = (RankState::Ended, Some(failure), Some(ended_ago_ns));
+            }
+        })
+    };
+    let (crash, term) = (Failure::Signal(11), Failure::Signal(15));
+    assert_eq!(found(&of(&[(2, Failure::ExitStatus(3), 5)]), "failed").unwrap(), "rank 2 has ended with exit status 3");
+    let killed = of(&[(0, term, 10), (1, term, 10), (3, crash, 30)]);
+    assert_eq!(
+        found(&killed, "failed").unwrap(),
+        "rank 3 has ended with signal 11 (SIGSEGV); 2 others have failed after it"
+    );
+    let inside = with(killed, |profile| {
+        profile.ranks[3].open_calls.push(OpenCallInfo { ended_inside: true, ..receive(0, 7) });
+    });
+    assert_eq!(
+        found(&inside, "failed").unwrap(),
+        "rank 3 has ended with signal 11 (SIGSEGV), in MPI_Recv from 0 tag 7; 2 others have failed after it"
+    );
+    let aborted = with(inside, |profile| profile.ranks[0].open_calls.push(open("MPI_Abort", CallArguments::default())));
+    assert_eq!(found(&aborted, "failed"), None, "it is said who has ended them");
 }
 
 #[test]

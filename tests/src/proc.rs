@@ -30,6 +30,13 @@ pub(crate) fn has_environment(pid: u32, variable: &str) -> bool {
     environment_with(pid, variable).is_some()
 }
 
+/// The processes of which a process has a pidfd.
+pub(crate) fn pidfds(holder: u32) -> Vec<u32> {
+    let Ok(entries) = fs::read_dir(format!("/proc/{holder}/fdinfo")) else { return Vec::new() };
+    let texts = entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok())).collect()
+}
+
 fn environment_with(pid: u32, variable: &str) -> Option<Vec<u8>> {
     // Empty for a process that is ending or has ended.
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;

@@ -21,6 +21,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// By a signal that a process is mostly sent by somebody else: a user, a launcher, a batch system, or the kernel if there is no memory
+    /// left (SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGXCPU).
+    pub fn is_from_outside(self) -> bool {
+        matches!(self, Self::Signal(1 | 2 | 9 | 15 | 24))
+    }
+
     /// Of a status as wait(2) gives it; `None`: it was successful.
     pub(crate) fn of(status: i32) -> Option<Self> {
         let status = ExitStatus::from_raw(status);

@@ -36,6 +36,15 @@ impl Job {
         })
     }
 
+    /// Waits until the command that has started the job, which is `mpiprobe run`, will be told of the end of all ranks.
+    pub fn wait_until_watched(&mut self) -> Result<(), JobError> {
+        let pids: Vec<u32> = self.ranks()?.into_values().collect();
+        self.wait_until("all ranks to be watched", |job| {
+            let watched = proc::pidfds(job.launcher.id());
+            Ok(pids.iter().all(|pid| watched.contains(pid)).then_some(()))
+        })
+    }
+
     pub fn kill_rank(&mut self, rank: u32, signal: Signal) -> Result<(), JobError> {
         self.ranks()?;
         let alive = self.ranks.get(&rank).filter(|process| process.is_alive()).map(|process| process.pid);

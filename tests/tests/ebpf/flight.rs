@@ -68,10 +68,11 @@ impl By {
         }
     }
 
-    fn start(&self, job: JobBuilder) -> Result<Job, Failed> {
+    /// The job, once it is at its first gate.
+    fn start(&self, job: JobBuilder, gate: &str) -> Result<Job, Failed> {
         let job = job.own_name().deadline(DEADLINE);
         let mut job = if let Self::Service { user, .. } = self { job.user(*user) } else { job }.spawn()?;
-        job.wait_for_gate("start")?;
+        job.wait_for_gate(gate)?;
         Ok(job)
     }
 
@@ -124,7 +125,7 @@ fn on_request(mpi: Mpi, by: &By) -> Result<(), Failed> {
     let directory = by.directory()?;
     let path = directory.path().join("job.trace");
     let builder = Job::builder(mpi, program::SEMANTICS_THREADS).args(["4", "60"]).gates(&["start", "3"]).log();
-    let mut job = by.start(builder)?;
+    let mut job = by.start(builder, "start")?;
     let mut profiler = by.record(&job, &path, &["--functions", "all", "--flight", "1000calls"])?;
     job.open_gate("start")?;
     job.wait_for_gate("3")?;
@@ -197,7 +198,7 @@ fn of_killed_rank(mpi: Mpi, by: &By) -> Result<(), Failed> {
     let path = directory.path().join("job.trace");
     let builder =
         Job::builder(mpi, program::RING).ranks(2).args(["--forever", "--pause-us", "2000"]).gates(&["start"]).log();
-    let mut job = by.start(builder)?;
+    let mut job = by.start(builder, "start")?;
     let mut profiler = by.record(&job, &path, &["--functions", "all", "--flight", "300ms"])?;
     job.open_gate("start")?;
     // Which takes a second at least.
@@ -225,7 +226,7 @@ fn of_failing_rank(mpi: Mpi) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("job.trace");
     let builder = Job::builder(mpi, program::EXITS).ranks(2).args(["fails"]).gates(&["start", "2"]).log();
-    let mut job = By::Root.start(builder)?;
+    let mut job = By::Root.start(builder, "start")?;
     let profiler = By::Root.record(&job, &path, &["--functions", "all", "--flight", "1h"])?;
     job.open_gate("start")?;
     job.wait_for_gate("2")?;
@@ -250,11 +251,12 @@ fn of_failing_rank(mpi: Mpi) -> Result<(), Failed> {
 fn of_hang(mpi: Mpi, by: &By) -> Result<(), Failed> {
     let directory = by.directory()?;
     let path = directory.path().join("job.trace");
-    let builder = Job::builder(mpi, program::HANG).ranks(2).gates(&["start"]).truth(true);
-    let mut job = by.start(builder)?;
-    let mut profiler = by.record(&job, &path, &["--flight", "1h", "--dump-on-hang", "1s"])?;
-    job.open_gate("start")?;
-    profiler.wait_for("because no call has returned for 1s, and 2 are open for longer")?;
+    // MPI_Init may take longer than that on a busy machine.
+    let builder = Job::builder(mpi, program::HANG).ranks(2).gates(&["1"]).truth(true);
+    let mut job = by.start(builder, "1")?;
+    let mut profiler = by.record(&job, &path, &["--flight", "1h", "--dump-on-hang", "3s"])?;
+    job.open_gate("1")?;
+    profiler.wait_for("because no call has returned for 3s, and 2 are open for longer")?;
     let trace = TraceFiles::open(&[&path])?;
     let mut open = BTreeMap::new();
     for location in trace.definitions().location_ids() {

@@ -21,24 +21,32 @@ use crate::{
     service::{truth_of, wait_until},
 };
 
-/// Of Debian's MPI libraries the one that its Slurm starts over several nodes, by PMIx.
-const MPI: Mpi = Mpi::OpenMpi;
+/// How Debian's Slurm starts ranks of an MPI library of Debian's.
+fn pmi(mpi: Mpi) -> &'static str {
+    if mpi == Mpi::OpenMpi { "--mpi=pmix" } else { "--mpi=pmi2" }
+}
+
 /// Ranks of a node talk by memory, those of several by the network that there is.
-const BY: [(&str, &str); 4] = [
-    ("OMPI_MCA_pml", "ob1"),
-    ("OMPI_MCA_btl", "self,vader,tcp"),
-    ("OMPI_MCA_btl_tcp_if_include", "eth0"),
-    ("OMPI_MCA_mpi_yield_when_idle", "1"),
-];
+fn network(mpi: Mpi) -> &'static [(&'static str, &'static str)] {
+    match mpi {
+        Mpi::OpenMpi => &[
+            ("OMPI_MCA_pml", "ob1"),
+            ("OMPI_MCA_btl", "self,vader,tcp"),
+            ("OMPI_MCA_btl_tcp_if_include", "eth0"),
+            ("OMPI_MCA_mpi_yield_when_idle", "1"),
+        ],
+        _ => &[("UCX_TLS", "tcp,sm,self"), ("UCX_NET_DEVICES", "eth0")],
+    }
+}
 
 /// What a node tells monitoring.
 const SCRAPE: &str = r"exec 3<>/dev/tcp/127.0.0.1/9464; printf 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n' >&3; cat <&3";
 
-pub(crate) fn tests() -> Vec<Trial> {
+pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let needs = [
         Requirement::Bpf,
         Requirement::Root,
-        Requirement::Mpi(MPI),
+        Requirement::Mpi(mpi),
         Requirement::Unpacked("srun"),
         Requirement::Unpacked("munged"),
         Requirement::Command("ip"),
@@ -46,15 +54,17 @@ pub(crate) fn tests() -> Vec<Trial> {
         Requirement::Command("nsenter"),
         Requirement::Command("setpriv"),
     ];
-    vec![requirement::trial(format!("{}::a_job_of_slurm_over_two_nodes", MPI.id()), &needs, over_two_nodes)]
+    vec![requirement::trial(format!("{}::a_job_of_slurm_over_two_nodes", mpi.id()), &needs, move || {
+        over_two_nodes(mpi)
+    })]
 }
 
 /// Started by alice on the node that users log in to, with two ranks on the first node.
-fn by_srun(slurm: &Slurm, job: JobBuilder) -> Result<JobBuilder, Failed> {
+fn by_srun(slurm: &Slurm, mpi: Mpi, job: JobBuilder) -> Result<JobBuilder, Failed> {
     let mut words = slurm.as_user("n0")?;
-    let srun = ["srun", "--quiet", "--mpi=pmix", "--nodes=2", "--ntasks-per-node=2", "--kill-on-bad-exit=0"];
+    let srun = ["srun", "--quiet", pmi(mpi), "--nodes=2", "--ntasks-per-node=2", "--kill-on-bad-exit=0"];
     words.extend(srun.map(str::to_owned));
-    let job = BY.into_iter().fold(job, |job, (name, value)| job.env(name, value));
+    let job = network(mpi).iter().fold(job, |job, (name, value)| job.env(name, value));
     Ok(job.own_name().by_srun(words))
 }
 
@@ -81,17 +91,17 @@ fn json(ended: &Ended) -> Result<Value, Failed> {
     Ok(serde_json::from_str(ended.stdout.last().ok_or_else(|| ended.printed())?)?)
 }
 
-fn over_two_nodes() -> Result<(), Failed> {
+fn over_two_nodes(mpi: Mpi) -> Result<(), Failed> {
     let slurm = Slurm::start(nobody_else())?;
-    exact(&slurm)?;
-    hung(&slurm)?;
-    lost(&slurm)
+    exact(&slurm, mpi)?;
+    hung(&slurm, mpi)?;
+    lost(&slurm, mpi)
 }
 
 /// Each node names job and step, the whole is counted exactly, and the epilog hands its summaries to the user.
-fn exact(slurm: &Slurm) -> Result<(), Failed> {
-    let job = Job::builder(MPI, program::RING).ranks(4).args(["20"]).gates(&["start"]).semantics();
-    let mut job = by_srun(slurm, job)?.spawn()?;
+fn exact(slurm: &Slurm, mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(4).args(["20"]).gates(&["start"]).semantics();
+    let mut job = by_srun(slurm, mpi, job)?.spawn()?;
     job.wait_for_gate("start")?;
     let number = number(slurm)?;
     for node in ["n1", "n2"] {
@@ -146,10 +156,10 @@ fn exact(slurm: &Slurm) -> Result<(), Failed> {
 }
 
 /// Why a job does not go on, which its owner is told without rights and without stopping it.
-fn hung(slurm: &Slurm) -> Result<(), Failed> {
+fn hung(slurm: &Slurm, mpi: Mpi) -> Result<(), Failed> {
     let case = CASES.iter().find(|case| case.name == "other-partner").ok_or("no such case")?;
     let program = case.program.compiled(&["-fno-optimize-sibling-calls"]);
-    let job = by_srun(slurm, Job::builder(MPI, program).ranks(case.ranks()).args([case.name]))?.spawn()?;
+    let job = by_srun(slurm, mpi, Job::builder(mpi, program).ranks(case.ranks()).args([case.name]))?.spawn()?;
     wait_until(|| Ok(number(slurm).is_ok()))?;
     let number = number(slurm)?;
     let until = Instant::now() + PATIENCE;
@@ -175,9 +185,9 @@ fn hung(slurm: &Slurm) -> Result<(), Failed> {
 }
 
 /// A node that is lost is named, and what is left is observed.
-fn lost(slurm: &Slurm) -> Result<(), Failed> {
-    let job = Job::builder(MPI, program::RING).ranks(4).args(["20"]).gates(&["start", "2"]).truth(true);
-    let mut job = by_srun(slurm, job)?.spawn()?;
+fn lost(slurm: &Slurm, mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::RING).ranks(4).args(["20"]).gates(&["start", "2"]).truth(true);
+    let mut job = by_srun(slurm, mpi, job)?.spawn()?;
     job.wait_for_gate("start")?;
     let mut profiler = client(slurm, &["--json", "--interval", "100ms"], &number(slurm)?)?;
     profiler.wait_for_processes(4)?;

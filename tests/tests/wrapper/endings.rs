@@ -42,6 +42,10 @@ fn ended(mpi: Mpi, mode: &str, selection: &str) -> Result<Job, Failed> {
     let mut job = job.profiled(["--functions", selection])?.spawn()?;
     for gate in gates {
         job.wait_for_gate(gate)?;
+        // Otherwise a rank may have ended before anybody has looked, and it is not known with what.
+        if ["segfault", "fails"].contains(&mode) {
+            job.wait_until_watched()?;
+        }
         job.open_gate(gate)?;
     }
     job.wait()?;

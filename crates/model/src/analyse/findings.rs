@@ -53,10 +53,13 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         tiny_io,
         high_own_cost,
     ];
-    // What ranks waited for when they were ended is mostly the one that had failed.
-    let failures = [aborted, failed].into_iter().filter_map(|find| find(profile));
+    // What ranks waited for when they were ended is mostly the one that had failed, unless somebody has ended them because they waited.
+    let (before, after) = match first_failure(&profile.ranks) {
+        Some((_, failure)) if failure.is_from_outside() => (aborted(profile), failed(profile)),
+        _ => (aborted(profile).or_else(|| failed(profile)), None),
+    };
     let others = one.iter().filter_map(|find| find(profile)).chain(time_at_places(profile));
-    let mut found: Vec<Finding> = failures.chain(stuck(profile)).chain(others).collect();
+    let mut found: Vec<Finding> = before.into_iter().chain(stuck(profile)).chain(after).chain(others).collect();
     // Of a job that does not go on, nobody wants to know how it could be faster.
     if found.iter().any(|finding| finding.what.hangs()) {
         found.retain(|finding| !matches!(finding.what, Found::MostlyInMpi { .. } | Found::Imbalance { .. }));
@@ -169,10 +172,11 @@ fn aborting(profile: &Profile) -> Option<(&RankProfile, &OpenCallInfo)> {
     calls.into_iter().find(|(_, call)| call.function == "MPI_Abort")
 }
 
-/// The rank that was the first one to end without success, and with what.
+/// The rank that was the first one to end without success, and with what. Of those that were found ended at one moment it is one that was not
+/// ended by somebody.
 pub fn first_failure(ranks: &[RankProfile]) -> Option<(&RankProfile, Failure)> {
     let failed = ranks.iter().filter_map(|rank| Some((rank, rank.failure?)));
-    failed.max_by_key(|(rank, _)| (rank.ended_ago_ns, Reverse(rank.rank)))
+    failed.max_by_key(|(rank, failure)| (rank.ended_ago_ns, !failure.is_from_outside(), Reverse(rank.rank)))
 }
 
 /// What the others have ended with is mostly what a launcher does then.

@@ -26,16 +26,19 @@ pub(super) struct RowSum {
     pub(super) wrong_order_other_ns: u64,
 }
 
-/// Time that was handed on in parts, in 2^-32 ns: the sum is the same in whatever order they came, which depends on how many threads work.
+/// Time that was handed on in parts, in 2^-20 ns: the sum is the same in whatever order they came, which depends on how many threads work.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Parts(u128);
 
 impl Parts {
-    const UNIT: f64 = (1u64 << 32) as f64;
+    const UNIT: f64 = (1u64 << 20) as f64;
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive and saturate")]
     fn add(&mut self, ns: f64) {
-        self.0 = self.0.saturating_add((ns * Self::UNIT) as u128);
+        let parts = ns * Self::UNIT;
+        // Up to hours the conversion is an instruction, and not a function.
+        let parts = if parts < u64::MAX as f64 { u128::from(parts as u64) } else { parts as u128 };
+        self.0 = self.0.saturating_add(parts);
     }
 
     pub(super) fn ns(self) -> f64 {

@@ -105,6 +105,11 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
             "A rank has called MPI_Abort, which ends all others, wherever they are.",
             "Look at why it did; what the others were in then is no trouble of theirs.",
         ),
+        Found::Failed { failure, .. } if failure.is_from_outside() => (
+            "failed",
+            "Such a signal mostly comes from outside: a user, the launcher, the batch system at a limit, or the kernel if memory is short.",
+            "See who has sent it: the launcher and the batch system say so, and `journalctl -k` if it was for want of memory.",
+        ),
         Found::Failed { .. } => (
             "failed",
             "A process of the job has ended with a signal, or with an exit status other than 0; launchers then end the others.",

@@ -42,10 +42,13 @@ fn the_gravest_come_first() {
         profile.ranks[0].open_calls.push(receive(1, 1));
         profile.ranks[1].open_calls.push(receive(0, 1));
         profile.ranks.push(sample::profile(ranks(3)).ranks[2].clone());
-        (profile.ranks[2].state, profile.ranks[2].failure) = (RankState::Ended, Some(Failure::Signal(9)));
+        (profile.ranks[2].state, profile.ranks[2].failure) = (RankState::Ended, Some(Failure::Signal(11)));
     });
-    let names: Vec<_> = findings(&profile).iter().map(|finding| finding.name).collect();
-    assert_eq!(names, ["failed", "deadlock", "incomplete", "unusually long call", "high own cost"]);
+    let names = |profile: &Profile| findings(profile).iter().map(|finding| finding.name).collect::<Vec<_>>();
+    assert_eq!(names(&profile), ["failed", "deadlock", "incomplete", "unusually long call", "high own cost"]);
+    // Somebody has ended it because it did not go on.
+    let ended = with(profile, |profile| profile.ranks[2].failure = Some(Failure::Signal(15)));
+    assert_eq!(names(&ended)[..2], ["deadlock", "failed"]);
 }
 
 #[test]
@@ -252,10 +255,14 @@ fn failed() {
     };
     let (crash, term) = (Failure::Signal(11), Failure::Signal(15));
     assert_eq!(found(&of(&[(2, Failure::ExitStatus(3), 5)]), "failed").unwrap(), "rank 2 has ended with exit status 3");
-    let killed = of(&[(0, term, 10), (1, term, 10), (3, crash, 30)]);
+    let killed = of(&[(0, term, 10), (1, term, 30), (3, crash, 30)]);
     assert_eq!(
         found(&killed, "failed").unwrap(),
         "rank 3 has ended with signal 11 (SIGSEGV); 2 others have failed after it"
+    );
+    assert_eq!(
+        found(&of(&[(0, term, 10), (1, Failure::Signal(9), 30)]), "failed").unwrap(),
+        "rank 1 has ended with signal 9 (SIGKILL); another one has failed after it"
     );
     let inside = with(killed, |profile| {
         profile.ranks[3].open_calls.push(OpenCallInfo { ended_inside: true, ..receive(0, 7) });

@@ -2,6 +2,7 @@
 
 use mpiprobe_common::{
     Amount, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Request,
+    flow::peer,
     request::{certainty, state},
 };
 use mpiprobe_observe::{AwaitedRequest, CommunicatorSnapshot, PendingRequest, ProcessSnapshot, SHARED};
@@ -15,7 +16,7 @@ pub(super) fn rows(
     now_ns: u64,
     name: &mut dyn FnMut(u64) -> Option<String>,
 ) -> Vec<PendingRow> {
-    let mut sorted: Vec<&PendingRequest> = tables.requests.iter().collect();
+    let mut sorted: Vec<&PendingRequest> = tables.requests.iter().filter(|pending| may_go_on(pending)).collect();
     sorted.sort_by_key(|pending| pending.request.posted_ns);
     let counted = sorted.into_iter().map(|pending| PendingRow {
         awaited_by: awaited_by(tables, pending.handle),
@@ -28,6 +29,12 @@ pub(super) fn rows(
         Some(PendingRow { awaited_by: Some(tid), ..of_library(tables, &under_way(request)?, open_ns) })
     });
     counted.chain(found).collect()
+}
+
+/// What is sent to, or received from, `MPI_PROC_NULL` is complete as soon as that is possible (MPI-4.0, section 3.10). If it was started, there is
+/// no request left over either: of such a one MPICH tells nobody who asks which of several is complete.
+fn may_go_on(pending: &PendingRequest) -> bool {
+    pending.peer != peer::NULL || !pending.request.can_be_started()
 }
 
 /// Of the requests that a thread's open call waits for, how many have no row; `None`: nobody has looked.
@@ -156,6 +163,18 @@ mod tests {
     use mpiprobe_observe::AwaitedRequests;
 
     use super::*;
+
+    #[test]
+    fn nothing_goes_on_with_nobody_that_was_started() {
+        let pending = |peer: i32, flags: u64| {
+            let request = Request { state: state::ACTIVE | flags, ..Request::default() };
+            let requests = vec![PendingRequest { request, handle: 9, peer }];
+            let tables = ProcessSnapshot { requests, ..ProcessSnapshot::empty(0) };
+            rows(&tables, 0, &mut |_| None).len()
+        };
+        assert_eq!([pending(1, state::PERSISTENT), pending(peer::NULL, state::PERSISTENT)], [1, 0]);
+        assert_eq!(pending(peer::NULL, 0), 1, "nobody has waited for it, so that the request is left");
+    }
 
     #[test]
     fn who_is_meant_in_the_world_is_known_without_a_call_over_it() {

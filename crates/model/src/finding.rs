@@ -52,7 +52,7 @@ pub enum Found {
     },
     /// It has ended all ranks by `MPI_Abort`.
     Aborted { rank: Option<u32>, code: Option<i32>, site: Option<String> },
-    /// So many ranks have ended without success; the first, and the call in which it was, if that is known.
+    /// So many ranks have ended without success; the first, if it is known which, and the call in which it was, if that is.
     Failed { ranks: usize, rank: Option<u32>, failure: Failure, call: Option<Box<OpenCallInfo>> },
     /// Something was not counted.
     Incomplete { because: Vec<String> },

@@ -173,10 +173,13 @@ fn aborting(profile: &Profile) -> Option<(&RankProfile, &OpenCallInfo)> {
 }
 
 /// The rank that was the first one to end without success, and with what. Of those that were found ended at one moment it is one that was not
-/// ended by somebody.
-pub fn first_failure(ranks: &[RankProfile]) -> Option<(&RankProfile, Failure)> {
-    let failed = ranks.iter().filter_map(|rank| Some((rank, rank.failure?)));
-    failed.max_by_key(|(rank, failure)| (rank.ended_ago_ns, !failure.is_from_outside(), Reverse(rank.rank)))
+/// ended by somebody; `None`: nobody knows which of several.
+pub fn first_failure(ranks: &[RankProfile]) -> Option<(Option<&RankProfile>, Failure)> {
+    let failed = || ranks.iter().filter_map(|rank| Some((rank, rank.failure?)));
+    let order = |(rank, failure): &(&RankProfile, Failure)| (rank.ended_ago_ns, !failure.is_from_outside());
+    let (first, failure) = failed().max_by_key(|one| (order(one), Reverse(one.0.rank)))?;
+    let is_only = failed().filter(|one| order(one) == order(&(first, failure))).count() == 1;
+    Some((is_only.then_some(first), failure))
 }
 
 /// What the others have ended with is mostly what a launcher does then.
@@ -186,8 +189,9 @@ fn failed(profile: &Profile) -> Option<Finding> {
     }
     let ranks = profile.ranks.iter().filter(|rank| rank.failure.is_some()).count();
     let (first, failure) = first_failure(&profile.ranks)?;
-    let call = first.open_calls.iter().find(|call| call.ended_inside).cloned().map(Box::new);
-    Some(without_cost(Found::Failed { ranks, rank: first.rank, failure, call }))
+    let call = first.and_then(|first| first.open_calls.iter().find(|call| call.ended_inside));
+    let (rank, call) = (first.and_then(|first| first.rank), call.cloned().map(Box::new));
+    Some(without_cost(Found::Failed { ranks, rank, failure, call }))
 }
 
 fn incomplete(profile: &Profile) -> Option<Finding> {

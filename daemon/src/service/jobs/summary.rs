@@ -167,7 +167,7 @@ impl JobSummary {
             longest_open_call,
             failed_ranks: profile.ranks.iter().filter(|rank| rank.failure.is_some()).count() as u64,
             first_failure: first_failure(&profile.ranks)
-                .map(|(rank, failure)| FailedRank { rank: rank.rank, with: failure.to_string() }),
+                .map(|(rank, failure)| FailedRank { rank: rank.and_then(|rank| rank.rank), with: failure.to_string() }),
             losses: profile.losses,
             own_cost: profile.own_cost,
         }

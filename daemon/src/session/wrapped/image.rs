@@ -155,9 +155,10 @@ impl Image {
         self.process.as_ref()
     }
 
-    /// With what it has ended, if it was not successful and that is known.
+    /// With what it has ended, if it was not successful and that is known. An exit status is that of another program if the process has become
+    /// one without a word: whoever has exited as this one has said so.
     pub(super) fn failure(&self) -> Option<Failure> {
-        self.failure
+        self.failure.filter(|failure| matches!(failure, Failure::Signal(_)) || self.left_ns != 0)
     }
 
     pub(super) fn identity(&self) -> &Identity {
@@ -239,7 +240,7 @@ impl Image {
             since_ns: self.origin.began_ns,
             beginning: Beginning::FirstCall,
             until_ns: None,
-            failure: self.failure.filter(|_| !execed),
+            failure: self.failure().filter(|_| !execed),
             ended_in: Vec::new(),
             self_cost: self.self_cost(),
         };

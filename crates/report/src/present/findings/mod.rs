@@ -207,6 +207,9 @@ fn found(what: &Found) -> String {
             let site = site.as_ref().map(|site| format!(" at {site}")).unwrap_or_default();
             format!("rank {} has called MPI_Abort{code}{site}", or_unknown(*rank))
         }
+        Found::Failed { ranks, rank: None, failure, .. } if *ranks > 1 => {
+            format!("{ranks} ranks have ended, one with {failure}; which was first is not known")
+        }
         Found::Failed { ranks, rank, failure, call } => {
             let call = call.as_ref().map(|call| format!(", in {}", called(call))).unwrap_or_default();
             let others = match ranks - 1 {

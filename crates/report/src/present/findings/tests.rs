@@ -264,6 +264,10 @@ fn failed() {
         found(&of(&[(0, term, 10), (1, Failure::Signal(9), 30)]), "failed").unwrap(),
         "rank 1 has ended with signal 9 (SIGKILL); another one has failed after it"
     );
+    assert_eq!(
+        found(&of(&[(0, term, 10), (1, term, 10)]), "failed").unwrap(),
+        "2 ranks have ended, one with signal 15 (SIGTERM); which was first is not known"
+    );
     let inside = with(killed, |profile| {
         profile.ranks[3].open_calls.push(OpenCallInfo { ended_inside: true, ..receive(0, 7) });
     });

@@ -1,6 +1,6 @@
 //! Finds the processes of a job in /proc by a variable in their environment, whoever their parent is by now.
 
-use std::fs;
+use std::{fs, io};
 
 /// A process that had the variable in its environment when it was looked at.
 #[derive(Debug, Clone)]
@@ -30,11 +30,17 @@ pub(crate) fn has_environment(pid: u32, variable: &str) -> bool {
     environment_with(pid, variable).is_some()
 }
 
+/// What the kernel says of each descriptor that a process has open; those that are closed meanwhile are left out.
+pub(crate) fn descriptors(pid: u32) -> io::Result<Vec<String>> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fdinfo"))?.flatten();
+    Ok(entries.filter_map(|entry| fs::read_to_string(entry.path()).ok()).collect())
+}
+
 /// The processes of which a process has a pidfd.
 pub(crate) fn pidfds(holder: u32) -> Vec<u32> {
-    let Ok(entries) = fs::read_dir(format!("/proc/{holder}/fdinfo")) else { return Vec::new() };
-    let texts = entries.flatten().filter_map(|entry| fs::read_to_string(entry.path()).ok());
-    texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok())).collect()
+    let said = descriptors(holder).unwrap_or_default();
+    let pid = |text: &String| text.lines().find_map(|line| line.strip_prefix("Pid:")?.trim().parse().ok());
+    said.iter().filter_map(pid).collect()
 }
 
 fn environment_with(pid: u32, variable: &str) -> Option<Vec<u8>> {

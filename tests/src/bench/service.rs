@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::{BenchError, cost::processor_seconds, error::file_error};
 use crate::openmetrics::Exposition;
+use crate::proc::descriptors;
 use crate::second_user::FIRST;
 use crate::service::NodeService;
 use crate::{Job, Mpi, Profiler, program};
@@ -118,9 +119,7 @@ fn table_bytes(halves: [u32; 2]) -> Result<f64, BenchError> {
     let mut tables = BTreeMap::new();
     for pid in halves {
         let path = format!("/proc/{pid}/fdinfo");
-        for entry in fs::read_dir(&path).map_err(|source| file_error("reading", &path, source))?.flatten() {
-            // It may have been closed meanwhile.
-            let text = fs::read_to_string(entry.path()).unwrap_or_default();
+        for text in descriptors(pid).map_err(|source| file_error("reading", &path, source))? {
             let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
             if let (Some(id), Some(bytes)) = (value("map_id:"), value("memlock:")) {
                 tables.insert(id, bytes);

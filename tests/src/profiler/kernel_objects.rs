@@ -6,9 +6,10 @@
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use std::{fs, io, thread};
+use std::{io, thread};
 
 use super::ProfilerError;
+use crate::proc::descriptors;
 
 /// The kernel frees some objects from a work queue after the last descriptor was closed: when that runs depends on what else there is to do.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -28,15 +29,8 @@ pub struct KernelObjects(BTreeSet<(ObjectKind, u32)>);
 impl KernelObjects {
     /// Those that a process has open.
     pub fn of(pid: u32) -> Result<Self, ProfilerError> {
-        let directory = format!("/proc/{pid}/fdinfo");
-        let entries = fs::read_dir(&directory).map_err(ProfilerError::system(format!("reading {directory}")))?;
-        let mut objects = BTreeSet::new();
-        for entry in entries.flatten() {
-            // Closed meanwhile.
-            let Ok(text) = fs::read_to_string(entry.path()) else { continue };
-            objects.extend(text.lines().filter_map(object));
-        }
-        Ok(Self(objects))
+        let said = descriptors(pid).map_err(ProfilerError::system(format!("reading /proc/{pid}/fdinfo")))?;
+        Ok(Self(said.iter().flat_map(|text| text.lines().filter_map(object)).collect()))
     }
 
     pub fn is_empty(&self) -> bool {

@@ -54,10 +54,10 @@ pub fn findings(profile: &Profile) -> Vec<Finding> {
         high_own_cost,
     ];
     // What ranks waited for when they were ended is mostly the one that had failed, unless somebody has ended them because they waited.
-    let (before, after) = match first_failure(&profile.ranks) {
-        Some((_, failure)) if failure.is_from_outside() => (aborted(profile), failed(profile)),
-        _ => (aborted(profile).or_else(|| failed(profile)), None),
-    };
+    let is_from_outside =
+        |one: &Finding| matches!(&one.what, Found::Failed { failure, .. } if failure.is_from_outside());
+    let ended = aborted(profile).or_else(|| failed(profile));
+    let (after, before): (Vec<_>, Vec<_>) = ended.into_iter().partition(is_from_outside);
     let others = one.iter().filter_map(|find| find(profile)).chain(time_at_places(profile));
     let mut found: Vec<Finding> = before.into_iter().chain(stuck(profile)).chain(after).chain(others).collect();
     // Of a job that does not go on, nobody wants to know how it could be faster.
@@ -162,14 +162,10 @@ fn does(rank: &RankProfile) -> Doing {
 
 /// Whoever has called it has ended the others, too.
 fn aborted(profile: &Profile) -> Option<Finding> {
-    let (rank, call) = aborting(profile)?;
+    let calls = profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| (rank, call)));
+    let (rank, call) = calls.into_iter().find(|(_, call)| call.function == "MPI_Abort")?;
     let code = call.arguments.as_ref().and_then(|arguments| arguments.error_code);
     Some(without_cost(Found::Aborted { rank: rank.rank, code, site: call.site.clone() }))
-}
-
-fn aborting(profile: &Profile) -> Option<(&RankProfile, &OpenCallInfo)> {
-    let calls = profile.ranks.iter().flat_map(|rank| rank.open_calls.iter().map(move |call| (rank, call)));
-    calls.into_iter().find(|(_, call)| call.function == "MPI_Abort")
 }
 
 /// The rank that was the first one to end without success, and with what. Of those that were found ended at one moment it is one that was not
@@ -184,9 +180,6 @@ pub fn first_failure(ranks: &[RankProfile]) -> Option<(Option<&RankProfile>, Fai
 
 /// What the others have ended with is mostly what a launcher does then.
 fn failed(profile: &Profile) -> Option<Finding> {
-    if aborting(profile).is_some() {
-        return None;
-    }
     let ranks = profile.ranks.iter().filter(|rank| rank.failure.is_some()).count();
     let (first, failure) = first_failure(&profile.ranks)?;
     let call = first.and_then(|first| first.open_calls.iter().find(|call| call.ended_inside));

@@ -110,10 +110,11 @@ impl Flight {
     /// A process has ended. `is_in_mpi`: it had called MPI, and was not seen to finalise it. `failure`: with what it has ended, if that is
     /// known and no success.
     pub(super) fn note_end(&mut self, process: &Process, is_in_mpi: bool, failure: Option<Failure>) {
-        let early = if self.judges_ends && is_in_mpi { " without MPI_Finalize" } else { "" };
-        let with = failure.map(|failure| format!(" with {failure}")).unwrap_or_default();
-        if !early.is_empty() || failure.is_some() {
+        let is_early = self.judges_ends && is_in_mpi;
+        if is_early || failure.is_some() {
             let who = process.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
+            let early = if is_early { " without MPI_Finalize" } else { "" };
+            let with = failure.map(|failure| format!(" with {failure}")).unwrap_or_default();
             self.fail(process.job.as_deref(), format!("{who} (process {}) has ended{early}{with}", process.pid));
         }
     }

@@ -100,7 +100,7 @@ fn main() {
     tests.extend(silent_files::tests());
     tests.extend(kubernetes::tests());
     tests.extend(monitoring::tests());
-    tests.extend(Mpi::ALL.into_iter().flat_map(slurm::tests));
+    tests.extend(slurm::tests());
     tests.extend(ssh::tests());
     tests.extend(systemd::tests());
     tests.extend(Mpi::ALL.into_iter().flat_map(of_mpi).flatten());

@@ -21,7 +21,7 @@ use crate::{
 
 const HOSTS: &str = "n1,n2,n3";
 
-/// Debian's MPICH 4.0.2 does not come to an end over several nodes, whoever looks.
+/// Debian's MPICH 4.0.2 does not always come to an end over several nodes, as [`crate::slurm`] says.
 pub(crate) fn tests() -> Vec<Trial> {
     let trial = |mpi: Mpi, user: u32| {
         let needs = [

@@ -59,6 +59,11 @@ impl Losses {
         self.all().filter(|(kind, ..)| *kind == Kind::lost).map(|(_, count, what)| (count, what)).collect()
     }
 
+    /// Whether nothing was lost.
+    pub fn are_none(&self) -> bool {
+        self.all().all(|(kind, count, _)| kind != Kind::lost || count == 0)
+    }
+
     /// Why the counts are not complete, in words; empty if they are. What to do about a full table depends on the tables.
     pub fn incomplete_because(&self, room: TableRoom) -> Vec<String> {
         let lost = self.lost().into_iter().filter(|(count, _)| *count > 0);

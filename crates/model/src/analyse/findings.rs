@@ -198,7 +198,9 @@ fn requests_never_completed(profile: &Profile) -> Option<Finding> {
         let completed = rank.functions.iter().any(|row| row.name == FINALIZE && row.calls > 0);
         rank.state == RankState::Ended && (completed || rank.open_calls.iter().any(|call| call.function == FINALIZE))
     };
-    let left = profile.ranks.iter().filter(has_finished).filter_map(|rank| {
+    // What was lost may have completed them.
+    let is_complete = |rank: &&RankProfile| rank.losses.are_none();
+    let left = profile.ranks.iter().filter(has_finished).filter(is_complete).filter_map(|rank| {
         let pending = &rank.traffic.as_ref()?.pending;
         Some((rank, pending.first()?, pending.len()))
     });

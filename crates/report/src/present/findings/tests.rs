@@ -184,6 +184,9 @@ fn requests_never_completed() {
     assert_eq!(found(&profile(RankState::Running), "requests never completed"), None, "they may be completed yet");
     let without = with(profile(RankState::Ended), |profile| profile.ranks[1].traffic = None);
     assert_eq!(found(&without, "requests never completed"), None);
+    let more_than_followed =
+        with(profile(RankState::Ended), |profile| profile.ranks[1].losses.requests_not_followed = 1);
+    assert_eq!(found(&more_than_followed, "requests never completed"), None, "they may have been completed");
     let killed = with(profile(RankState::Ended), |profile| profile.ranks[1].functions = Vec::new().into());
     assert_eq!(found(&killed, "requests never completed"), None, "it had no chance to");
 }

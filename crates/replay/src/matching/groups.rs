@@ -6,7 +6,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use hashbrown::HashMap;
 use mpiprobe_functions::Pattern;
-use mpiprobe_trace::{CommunicatorId, ProcessId};
+use mpiprobe_trace::{CommunicatorId, CommunicatorKind, ProcessId};
 
 use super::{
     call::{CallAt, Loose, Unmatched},
@@ -316,7 +316,10 @@ impl StreamState {
             Stream::Window(id) => definitions.windows.get(id.index()).and_then(|window| window.communicator),
             Stream::File(id) => definitions.files.get(id.index()).and_then(|file| file.communicator),
         };
-        let members = known.members(communicator?)?;
+        let communicator = communicator?;
+        // Everybody has a group of one there, and they have one name.
+        let is_own = definitions.communicator(communicator).is_some_and(|one| one.kind == CommunicatorKind::Own);
+        let members = if is_own { Vec::new() } else { known.members(communicator)? };
         let is_unsure = !matches!(stream, Stream::Beginning(_) | Stream::End(_))
             && members.iter().any(|&process| known.began_before(process));
         Some(Self {

@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use mpiprobe_functions::{Communication, FunctionId, Group, Pattern, SendMode};
 use mpiprobe_model::WaitKind;
-use mpiprobe_trace::{Definitions, LocationId, NodeId};
+use mpiprobe_trace::{Communicator, Definitions, LocationId, Neighbours, NodeId};
 
 use super::{
     cells::{Cells, Place},
@@ -249,10 +249,11 @@ impl Rules<'_> {
             found.between_clocks += instance.members.len() as u64;
             return;
         };
-        let needs = Needs::of(instance, self.definitions, &mut found.unknown_neighbours);
+        let needs = Needs::of(instance, self.definitions);
         let (kind, completion) = kinds(instance);
         let mut waits = Vec::new();
         for (index, member) in instance.members.iter().enumerate() {
+            found.unknown_neighbours += u64::from(!needs.are_known(index));
             let call = stay(&member.call);
             let place = self.place(&member.call);
             let location = member.call.location.0;
@@ -305,7 +306,8 @@ impl Rules<'_> {
     /// The wait of a member in the call that completes a collective which did not block: until those have begun whom it needs.
     pub(super) fn instance_done(&self, done: &InstanceDone, found: &mut Found) {
         let instance = &done.instance;
-        let needs = Needs::of(instance, self.definitions, &mut found.unknown_neighbours);
+        let needs = Needs::of(instance, self.definitions);
+        found.unknown_neighbours += u64::from(!needs.are_known(done.member));
         let Some((event_ns, late)) = needs.until(done.member).filter(|_| done.waited) else { return };
         let Some(late) = instance.members.get(late) else { return };
         let Some((within_ns, honest_ns)) = self.apart(done.call.location, late.call.location) else {
@@ -375,6 +377,8 @@ fn common(instance: &Instance, waits: &[Wait]) -> Vec<(u32, Stay)> {
 /// Who needs whom in a collective.
 struct Needs<'a> {
     instance: &'a Instance,
+    /// Of its communicator.
+    topology: Option<&'a Communicator>,
     /// Of those who send, the last entry and who it was; of those who send and receive, the first return.
     last_entry_ns: u64,
     last: usize,
@@ -386,8 +390,13 @@ struct Needs<'a> {
     first: Option<(u64, usize)>,
 }
 
+/// In a topology, of the member of that rank.
+fn neighbours(topology: Option<&Communicator>, member: usize) -> Option<&Neighbours> {
+    topology?.neighbours.get(&u32::try_from(member).ok()?)
+}
+
 impl<'a> Needs<'a> {
-    fn of(instance: &'a Instance, definitions: &Definitions, unknown_neighbours: &mut u64) -> Self {
+    fn of(instance: &'a Instance, definitions: &'a Definitions) -> Self {
         let members = || instance.members.iter().enumerate();
         let takes_part = |member: &Member| instance.pattern == Pattern::Common || member.sends;
         let senders = || members().filter(|(_, member)| takes_part(member));
@@ -402,6 +411,7 @@ impl<'a> Needs<'a> {
         } else {
             others().map(entry).max_by_key(|&(ns, _)| ns)
         };
+        let topology = instance.communicator.and_then(|id| definitions.communicator(id));
         let each = match instance.pattern {
             Pattern::Prefix => {
                 let mut latest = None;
@@ -414,13 +424,8 @@ impl<'a> Needs<'a> {
                 Some(each.collect())
             }
             Pattern::Neighbours => {
-                let topology = instance.communicator.and_then(|id| definitions.communicator(id));
                 let each = members().map(|(index, _)| {
-                    let rank = u32::try_from(index).ok()?;
-                    let Some(neighbours) = topology.and_then(|known| known.neighbours.get(&rank)) else {
-                        *unknown_neighbours += 1;
-                        return None;
-                    };
+                    let neighbours = neighbours(topology, index)?;
                     let sources = neighbours.sources.iter().filter_map(|&source| {
                         let index = source as usize;
                         instance.members.get(index).map(|member| (member.call.entry_ns, index))
@@ -432,7 +437,12 @@ impl<'a> Needs<'a> {
             _ => None,
         };
         let root = instance.members.iter().position(|member| member.is_root);
-        Self { instance, last_entry_ns, last, first_return_ns, each, root, first }
+        Self { instance, topology, last_entry_ns, last, first_return_ns, each, root, first }
+    }
+
+    /// Whether it is known whom a member needs.
+    fn are_known(&self, member: usize) -> bool {
+        self.instance.pattern != Pattern::Neighbours || neighbours(self.topology, member).is_some()
     }
 
     /// Until when a member needs somebody else, and who that is.

@@ -257,7 +257,8 @@ pub mod completion {
 pub mod topology {
     /// None that is known.
     pub const NONE: u8 = 0;
-    /// Two in each dimension; the number of dimensions is the first argument.
+    /// Two in each dimension; the number of dimensions is the first argument, the address of their lengths the second, and that of
+    /// whether they are periodic comes next.
     pub const CARTESIAN: u8 = 1;
     /// The process's own, in and out, by the first and the second argument.
     pub const ADJACENT: u8 = 2;

@@ -146,13 +146,31 @@ pub struct Communicator {
     pub first: i32,
     pub middle: i32,
     pub last: i32,
-    /// Neighbours in its topology that data comes from and goes to; [`UNKNOWN_NEIGHBOURS`]: not known, or none.
-    pub in_neighbours: u32,
-    pub out_neighbours: u32,
+    pub degrees: Degrees,
 }
 
-/// No number of neighbours.
-pub const UNKNOWN_NEIGHBOURS: u32 = u32::MAX;
+/// How many neighbours a process has in the topology of a communicator.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+pub struct Degrees {
+    /// Neighbours that data comes from; [`Self::NO_NUMBER`]: not known, or there is no topology.
+    pub indegree: u32,
+    /// Neighbours that data goes to; likewise.
+    pub outdegree: u32,
+    /// Bits of those, in their order, that are `MPI_PROC_NULL`: beyond the edges of a grid, where nothing comes from and nothing goes to.
+    pub absent: u32,
+    /// Padding, zero.
+    pub reserved: u32,
+}
+
+impl Degrees {
+    pub const NO_NUMBER: u32 = u32::MAX;
+    pub const UNKNOWN: Self = Self::new(Self::NO_NUMBER, Self::NO_NUMBER, 0);
+
+    pub const fn new(indegree: u32, outdegree: u32, absent: u32) -> Self {
+        Self { indegree, outdegree, absent, reserved: 0 }
+    }
+}
 
 /// The communicator that a window or file was made with.
 #[repr(C)]
@@ -195,8 +213,7 @@ pub struct Origin {
     /// When that call returned, ns.
     pub made_ns: u64,
     /// As in [`Communicator`], by the arguments of that call.
-    pub in_neighbours: u32,
-    pub out_neighbours: u32,
+    pub degrees: Degrees,
 }
 
 /// The name that the program has given to a communicator, by the communicator's number; NUL-terminated, empty without one.
@@ -307,8 +324,8 @@ pub struct Sum {
     pub next: u32,
     /// Not 0: something was not readable, or not known.
     pub unknown: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// Bits of counts that say nothing: those of absent neighbours.
+    pub absent: u32,
 }
 
 /// What is still to be added up of a completed call.
@@ -325,7 +342,7 @@ pub struct Summing {
 
 impl Sum {
     pub const NONE: Self =
-        Self { counts: 0, datatypes: 0, datatype: 0, total: 0, length: 0, next: 0, unknown: 0, reserved: 0 };
+        Self { counts: 0, datatypes: 0, datatype: 0, total: 0, length: 0, next: 0, unknown: 0, absent: 0 };
 }
 
 impl Summing {

@@ -97,7 +97,7 @@ impl Function {
     fn describe_topology(&self, descriptor: &mut Descriptor) {
         let first = |role| self.first(role);
         let (kind, from, to) = match self.short_name() {
-            "Cart_create" => (topology::CARTESIAN, first(Role::Length), NONE),
+            "Cart_create" => (topology::CARTESIAN, first(Role::Length), first(Role::Length) + 1),
             "Cart_sub" => (topology::PART, first(Role::Flag), NONE),
             "Graph_create" => (topology::GRAPH, first(Role::Index), NONE),
             "Dist_graph_create_adjacent" => {

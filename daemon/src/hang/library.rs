@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use mpiprobe_common::{
     Communicator, Layout,
-    flow::{CommunicatorKey, UNKNOWN_NEIGHBOURS, communicator_kind, handle_of, peer},
+    flow::{CommunicatorKey, Degrees, communicator_kind, handle_of, peer},
     layout::{Side, Size, datatype_size, is_predefined},
 };
 use mpiprobe_discover::{MpiProcess, mappings::FileId};
@@ -127,8 +127,7 @@ fn communicator(
             first: number_of(&own, 0),
             middle: number_of(&own, size / 2),
             last,
-            in_neighbours: UNKNOWN_NEIGHBOURS,
-            out_neighbours: UNKNOWN_NEIGHBOURS,
+            degrees: Degrees::UNKNOWN,
             ..Communicator::default()
         },
         name: known.name.clone().filter(|_| made.is_none()).unwrap_or_default(),

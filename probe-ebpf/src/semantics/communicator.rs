@@ -4,7 +4,7 @@ use aya_ebpf::helpers::bpf_ktime_get_ns;
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Layout, Loss,
     tables::Word,
-    flow::{UNKNOWN_NEIGHBOURS, communicator_kind, distinct_communicators, handle_of, peer},
+    flow::{Degrees, communicator_kind, distinct_communicators, handle_of, peer},
     layout,
 };
 
@@ -68,8 +68,7 @@ const NOTHING: Communicator = Communicator {
     first: peer::UNKNOWN,
     middle: peer::UNKNOWN,
     last: peer::UNKNOWN,
-    in_neighbours: UNKNOWN_NEIGHBOURS,
-    out_neighbours: UNKNOWN_NEIGHBOURS,
+    degrees: Degrees::UNKNOWN,
 };
 
 /// Each communicator has a number of its own as long as there are enough, and leaves room for flows; further ones share those that

@@ -6,7 +6,7 @@ use aya_ebpf::helpers::generated::bpf_probe_read_user_str;
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Descriptor, Layout, ThreadState,
     descriptor::NONE,
-    flow::{Completed, NAME_LENGTH, Origin, UNKNOWN_NEIGHBOURS, communicator_kind, handle_of, peer},
+    flow::{Completed, Degrees, NAME_LENGTH, Origin, communicator_kind, handle_of, peer},
     layout::member_world_rank,
     rules::communicators::{self, Communicators},
 };
@@ -37,8 +37,8 @@ pub fn note(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) 
         named(thread.completed.communicator, call.word(descriptor.communicator_name));
     }
     if descriptor.new_communicator != NONE {
-        let neighbours = topology::neighbours(thread, descriptor, layout);
-        let mut communicators = InKernel { process: thread.process, layout, neighbours };
+        let degrees = topology::degrees(thread, descriptor, layout);
+        let mut communicators = InKernel { process: thread.process, layout, degrees };
         let Completed { function, communicator: parent, .. } = thread.completed;
         thread.completed.made = communicators::made(&call, function, parent, thread.last_return_ns, &mut communicators);
         topology::note(thread, descriptor, layout);
@@ -52,8 +52,8 @@ pub fn note(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Layout) 
 struct InKernel<'a> {
     process: u32,
     layout: &'a Layout,
-    /// In and out, of the one that is made.
-    neighbours: (u32, u32),
+    /// In the one that is made.
+    degrees: Degrees,
 }
 
 impl InKernel<'_> {
@@ -76,8 +76,7 @@ impl Communicators for InKernel<'_> {
     #[inline(always)]
     fn keep_origin(&mut self, handle: u64, origin: Origin) {
         // If there is no room, it is one of unknown origin.
-        let (in_neighbours, out_neighbours) = self.neighbours;
-        let _ = ORIGINS.insert(&self.key(handle), Origin { in_neighbours, out_neighbours, ..origin }, 0);
+        let _ = ORIGINS.insert(&self.key(handle), Origin { degrees: self.degrees, ..origin }, 0);
     }
 
     #[inline(always)]
@@ -143,8 +142,8 @@ fn finish(entry: &mut Communicator, layout: &Layout) {
         entry.made_by_plus_1 = origin.made_by_plus_1;
         entry.parent = origin.parent;
         entry.first_ns = origin.made_ns;
-        if origin.in_neighbours != UNKNOWN_NEIGHBOURS {
-            (entry.in_neighbours, entry.out_neighbours) = (origin.in_neighbours, origin.out_neighbours);
+        if origin.degrees.indegree != Degrees::NO_NUMBER {
+            entry.degrees = origin.degrees;
         }
         let _ = ORIGINS.remove(&entry.key);
     }

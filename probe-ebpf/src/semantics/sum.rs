@@ -71,7 +71,7 @@ pub fn is_left(summing: &Summing) -> bool {
 extern "C" fn add_up_part(layout: *const Layout, descriptor: *const Descriptor, sum: *mut Sum) -> u32 {
     given!(layout, descriptor, sum);
     let wide = amount::is_wide(descriptor);
-    if sum.datatypes == 0 && sum.length - sum.next >= AT_ONCE {
+    if sum.datatypes == 0 && sum.absent == 0 && sum.length - sum.next >= AT_ONCE {
         several(sum, wide);
         sum.next += AT_ONCE;
         return 0;

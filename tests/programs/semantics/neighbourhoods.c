@@ -1,12 +1,17 @@
 /* Neighbourhood collectives over all topologies, with other numbers of sources than of destinations. */
 #include "semantics.h"
 
-static MPI_Comm line, graph, tree;
+static MPI_Comm line, copy, plane, row, graph, tree, alone;
 static int out[64], in[64];
 
 static void make(void) {
     int size = 4, open = 0, ends[4] = {3, 4, 5, 6}, edges[6] = {1, 2, 3, 0, 0, 0}; /* a star around 0 */
     MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &open, 0, &line); /* the ends have nobody on one side */
+    MPI_Comm_dup(line, &copy);
+    /* Open in one direction, where each part of it is open, too. */
+    int sides[3] = {2, 1, 2}, rings[3] = {0, 1, 0}, kept[3] = {0, 1, 1};
+    MPI_Cart_create(MPI_COMM_WORLD, 3, sides, rings, 0, &plane);
+    MPI_Cart_sub(plane, kept, &row);
     MPI_Graph_create(MPI_COMM_WORLD, 4, ends, edges, 0, &graph);
     /* From every rank to all that are greater: rank destinations at the left, 3 - rank at the right. */
     int sources[3] = {0, 1, 2}, destinations[3];
@@ -15,12 +20,15 @@ static void make(void) {
     MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, rank, sources, MPI_UNWEIGHTED, 3 - rank, destinations,
                                    MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &tree);
     MPI_Comm_set_name(tree, "tree");
+    /* Each alone, in two directions, one of which comes back to it. */
+    int ones[2] = {1, 1}, ring[2] = {0, 1};
+    MPI_Cart_create(MPI_COMM_SELF, 2, ones, ring, 0, &alone);
 }
 
 static void blocking(MPI_Comm comm) {
-    int ones[4] = {1, 1, 1, 1}, twos[4] = {2, 2, 2, 2}, places[4] = {0, 4, 8, 12};
-    MPI_Aint bytes[4] = {0, 16, 32, 48};
-    MPI_Datatype types[4] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
+    int ones[6] = {1, 1, 1, 1, 1, 1}, twos[6] = {2, 2, 2, 2, 2, 2}, places[6] = {0, 4, 8, 12, 16, 20};
+    MPI_Aint bytes[6] = {0, 16, 32, 48, 64, 80};
+    MPI_Datatype types[6] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT, MPI_INT, MPI_INT};
     fill(out, 16, rank, 1);
     MPI_Neighbor_allgather(out, 2, MPI_INT, in, 2, MPI_INT, comm);
     MPI_Neighbor_allgatherv(out, 2, MPI_INT, in, twos, places, MPI_INT, comm);
@@ -32,9 +40,9 @@ static void blocking(MPI_Comm comm) {
 }
 
 static void nonblocking(MPI_Comm comm) {
-    int ones[4] = {1, 1, 1, 1}, twos[4] = {2, 2, 2, 2}, places[4] = {0, 4, 8, 12};
-    MPI_Aint bytes[4] = {0, 16, 32, 48};
-    MPI_Datatype types[4] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
+    int ones[6] = {1, 1, 1, 1, 1, 1}, twos[6] = {2, 2, 2, 2, 2, 2}, places[6] = {0, 4, 8, 12, 16, 20};
+    MPI_Aint bytes[6] = {0, 16, 32, 48, 64, 80};
+    MPI_Datatype types[6] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT, MPI_INT, MPI_INT};
     MPI_Request requests[5];
     static int into[5][64];
     MPI_Ineighbor_allgather(out, 2, MPI_INT, into[0], 2, MPI_INT, comm, &requests[0]);
@@ -49,9 +57,9 @@ static void nonblocking(MPI_Comm comm) {
 
 #if MPI_VERSION >= 4
 static void persistent(MPI_Comm comm) {
-    int ones[4] = {1, 1, 1, 1}, twos[4] = {2, 2, 2, 2}, places[4] = {0, 4, 8, 12};
-    MPI_Aint bytes[4] = {0, 16, 32, 48};
-    MPI_Datatype types[4] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT};
+    int ones[6] = {1, 1, 1, 1, 1, 1}, twos[6] = {2, 2, 2, 2, 2, 2}, places[6] = {0, 4, 8, 12, 16, 20};
+    MPI_Aint bytes[6] = {0, 16, 32, 48, 64, 80};
+    MPI_Datatype types[6] = {MPI_INT, MPI_INT, MPI_INT, MPI_INT, MPI_INT, MPI_INT};
     const MPI_Info no = MPI_INFO_NULL;
     MPI_Request requests[5];
     static int into[5][64];
@@ -73,20 +81,30 @@ static void persistent(MPI_Comm comm) {
 
 static void use(void) {
     blocking(line);
+    blocking(copy);
+    blocking(plane);
+    blocking(row);
+    blocking(alone);
     blocking(graph);
     memset(in, 0, sizeof in);
     blocking(tree);
     for (int i = 0; i < rank; i++) /* the last of them, to the destination's place in the sender's list */
         EXPECT(in[4 * i] == i * 100000 + 1000 + 4 * (rank - i - 1));
     nonblocking(line);
+    nonblocking(plane);
     nonblocking(tree);
 #ifndef D
     persistent(line);
+    persistent(plane);
 #endif
 }
 
 static void release(void) {
     MPI_Comm_free(&line);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&plane);
+    MPI_Comm_free(&row);
+    MPI_Comm_free(&alone);
     MPI_Comm_free(&graph);
     MPI_Comm_free(&tree);
 }

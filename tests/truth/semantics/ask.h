@@ -11,7 +11,7 @@
     question(Dist_graph_neighbors_count) question(File_get_group) question(Get_elements_x)                             \
     question(Get_library_version) question(Graph_neighbors_count) question(Group_free) question(Group_rank) question(Group_size)                     \
     question(Group_translate_ranks) question(Initialized) question(Request_get_status) question(Test_cancelled)        \
-    question(Topo_test) question(Type_size_x) question(Win_create_keyval) question(Win_get_attr)                       \
+    question(Cart_shift)     question(Topo_test) question(Type_size_x) question(Win_create_keyval) question(Win_get_attr)                       \
     question(Win_get_group) question(Win_get_name) question(Win_set_attr) SESSION_QUESTIONS(question)
 
 #if MPI_VERSION >= 4

@@ -17,6 +17,25 @@ static enum part part(const struct call *call) {
     return call->root == MPI_ROOT ? ROOT : call->root == MPI_PROC_NULL ? IDLE : LEAF;
 }
 
+static int is_absent(const struct scope *scope, int neighbour) {
+    return neighbour < 64 && scope->absent >> neighbour & 1;
+}
+
+static int has_neighbours(const struct scope *scope) {
+    for (int i = 0; i < scope->outdegree; i++)
+        if (!is_absent(scope, i))
+            return 1;
+    return 0;
+}
+
+static uint64_t neighbours_bytes(const struct side *side, const struct scope *scope, int degree) {
+    uint64_t sum = 0;
+    for (int i = 0; i < degree; i++)
+        if (!is_absent(scope, i))
+            sum += truth_block_bytes(side, i);
+    return sum;
+}
+
 void truth_collective(const struct call *call, uint64_t *sent, uint64_t *received) {
     const struct scope *scope = call->scope;
     const struct side *send = &call->send, *receive = &call->receive;
@@ -72,12 +91,12 @@ void truth_collective(const struct call *call, uint64_t *sent, uint64_t *receive
         *received = truth_block_bytes(receive, scope->rank);
         break;
     case RULE_NEIGHBOR_ALLGATHER:
-        *sent = truth_side_bytes(send, 1);
-        *received = truth_side_bytes(receive, scope->indegree);
+        *sent = has_neighbours(scope) ? truth_side_bytes(send, 1) : 0;
+        *received = neighbours_bytes(receive, scope, scope->indegree);
         break;
     case RULE_NEIGHBOR_ALLTOALL:
-        *sent = truth_side_bytes(send, scope->outdegree);
-        *received = truth_side_bytes(receive, scope->indegree);
+        *sent = neighbours_bytes(send, scope, scope->outdegree);
+        *received = neighbours_bytes(receive, scope, scope->indegree);
         break;
     default: /* a barrier */
         break;

@@ -66,8 +66,14 @@ static void degrees(struct scope *scope, MPI_Comm comm) {
     int topology, weighted;
     ASK(Topo_test, comm, &topology);
     if (topology == MPI_CART) {
-        ASK(Cartdim_get, comm, &scope->indegree);
-        scope->outdegree = scope->indegree *= 2;
+        int dimensions, before, behind;
+        ASK(Cartdim_get, comm, &dimensions);
+        scope->outdegree = scope->indegree = 2 * dimensions;
+        for (int i = 0; i < dimensions; i++) {
+            ASK(Cart_shift, comm, i, 1, &before, &behind);
+            scope->absent |= (uint64_t)(before == MPI_PROC_NULL) << 2 * i;
+            scope->absent |= (uint64_t)(behind == MPI_PROC_NULL) << (2 * i + 1);
+        }
     } else if (topology == MPI_GRAPH) {
         ASK(Graph_neighbors_count, comm, scope->rank, &scope->indegree);
         scope->outdegree = scope->indegree;

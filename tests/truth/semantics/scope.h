@@ -17,6 +17,7 @@ struct scope {
     int remote_size;
     int *remote_world;
     int indegree, outdegree; /* of its topology */
+    uint64_t absent;         /* bits of those neighbours, from and to, that are MPI_PROC_NULL */
     struct operation *split; /* a file's split collective that has begun */
     struct operation *split_write;
 };

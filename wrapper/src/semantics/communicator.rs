@@ -8,7 +8,7 @@ use core::{
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Loss,
     file::{COMMUNICATORS, COMMUNICATORS_REGION, NAMES_REGION},
-    flow::{NAME_LENGTH, Origin, UNKNOWN_NEIGHBOURS, distinct_communicators, handle_of, peer},
+    flow::{Degrees, NAME_LENGTH, Origin, communicator_kind, distinct_communicators, handle_of, peer},
     rules::communicators::{self, Communicators},
 };
 
@@ -71,10 +71,9 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
     let count = |question| Library::ask(question, handle).and_then(|answer| u32::try_from(answer).ok());
     let rank = count(library.comm_rank)?;
     // Only within a group is there a topology.
-    let neighbours = if is_inter { None } else { topology::neighbours(library, handle, rank) };
+    let degrees = if is_inter { None } else { topology::degrees(library, handle, rank) };
     let size = count(library.comm_size)?;
     let [first, middle, last] = members(library, handle, is_inter, size);
-    let (in_neighbours, out_neighbours) = neighbours.unwrap_or((UNKNOWN_NEIGHBOURS, UNKNOWN_NEIGHBOURS));
     Some(Communicator {
         key: CommunicatorKey { process: 0, kind: handle_of::COMMUNICATOR, handle },
         context: 0,
@@ -83,8 +82,7 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
         remote_size: if is_inter { count(library.comm_remote_size)? } else { 0 },
         is_inter: u32::from(is_inter),
         first_ns: monotonic_ns(),
-        in_neighbours,
-        out_neighbours,
+        degrees: degrees.unwrap_or(Degrees::UNKNOWN),
         kind: communicators::kind(&library.layout.constants, handle),
         first,
         middle,
@@ -125,6 +123,19 @@ pub(super) fn facts(number: u32) -> Option<Communicator> {
 /// Whether a handle still means the communicator with that number.
 pub(super) fn is_alive(number: u32, handle: u64) -> bool {
     facts(number).is_some_and(|known| known.freed_ns == 0 && known.key.handle == handle)
+}
+
+/// Whether a handle is that of a communicator, as far as has been seen.
+pub(super) fn is_known(library: &Library, handle: u64) -> bool {
+    communicators::kind(&library.layout.constants, handle) != communicator_kind::MADE || HANDLES.find(handle) != 0
+}
+
+/// Whether a communicator, by its number, can have a partner of that rank: of one that is not known, any.
+pub(super) fn may_have(number: u32, rank: i32) -> bool {
+    facts(number).is_none_or(|known| {
+        let others = if known.is_inter == 0 { known.size } else { known.remote_size };
+        u32::try_from(rank).is_ok_and(|rank| rank < others)
+    })
 }
 
 /// A handle means another communicator from now on, or none.

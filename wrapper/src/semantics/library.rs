@@ -29,6 +29,8 @@ pub(super) type Free = unsafe extern "C" fn(*mut u64) -> c_int;
 /// `MPI_Graph_neighbors_count`, `MPI_Dist_graph_neighbors_count`.
 pub(super) type CountNeighbours = unsafe extern "C" fn(u64, c_int, *mut c_int) -> c_int;
 pub(super) type CountBothWays = unsafe extern "C" fn(u64, *mut c_int, *mut c_int, *mut c_int) -> c_int;
+/// `MPI_Cart_get`: so many dimensions with their lengths, whether they are periodic, and where in them the process is.
+pub(super) type AskGrid = unsafe extern "C" fn(u64, c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int;
 pub(super) type AskState = unsafe extern "C" fn(*mut c_int) -> c_int;
 
 /// Handles are passed as whole registers: of a narrow one the library looks at the lower half.
@@ -48,6 +50,7 @@ pub(crate) struct Library {
     pub(super) win_group: Option<AskHandle>,
     pub(super) topo_test: Option<Ask>,
     pub(super) cart_dimensions: Option<Ask>,
+    pub(super) cart_get: Option<AskGrid>,
     pub(super) graph_neighbours: Option<CountNeighbours>,
     pub(super) distributed_neighbours: Option<CountBothWays>,
     pub(super) translate_ranks: Option<Translate>,
@@ -100,6 +103,7 @@ pub(crate) fn find(path: &[u8]) {
             win_group: after_this(c"PMPI_Win_get_group").map(|f| transmute::<*mut c_void, AskHandle>(f)),
             topo_test: after_this(c"PMPI_Topo_test").map(|f| transmute::<*mut c_void, Ask>(f)),
             cart_dimensions: after_this(c"PMPI_Cartdim_get").map(|f| transmute::<*mut c_void, Ask>(f)),
+            cart_get: after_this(c"PMPI_Cart_get").map(|f| transmute::<*mut c_void, AskGrid>(f)),
             graph_neighbours: after_this(c"PMPI_Graph_neighbors_count")
                 .map(|f| transmute::<*mut c_void, CountNeighbours>(f)),
             distributed_neighbours: after_this(c"PMPI_Dist_graph_neighbors_count")

@@ -325,8 +325,8 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     if receives {
         partners.source = completed_source(&call.given(), partners.source);
     }
-    // A call that failed may have got a handle of nothing.
-    let known = if succeeded { over } else { Over::Nothing };
+    // A call that failed may have got a handle of nothing, of which the library must not be asked.
+    let known = if succeeded { over } else { over.if_known(call.library) };
     let flow_plus_1 = flow::find(call, known, partners.first());
     let second_flow_plus_1 = if partners.are_two() { flow::find(call, known, partners.source) } else { 0 };
     let number = flow::communicator_of(flow_plus_1);

@@ -5,7 +5,7 @@ use core::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use mpiprobe_common::flow::Origin;
+use mpiprobe_common::flow::{Degrees, Origin};
 
 /// Communicators at once; of further ones it is not known where they come from.
 const ROOM: usize = 256;
@@ -19,7 +19,7 @@ struct Origins {
 // SAFETY: the entries are those of the thread that has the lock.
 unsafe impl Sync for Origins {}
 
-const NOWHERE: Origin = Origin { made_by_plus_1: 0, parent: 0, made_ns: 0, in_neighbours: 0, out_neighbours: 0 };
+const NOWHERE: Origin = Origin { made_by_plus_1: 0, parent: 0, made_ns: 0, degrees: Degrees::new(0, 0, 0) };
 
 static ORIGINS: Origins = Origins { is_locked: AtomicBool::new(false), entries: UnsafeCell::new([(0, NOWHERE); ROOM]) };
 

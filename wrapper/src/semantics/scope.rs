@@ -64,8 +64,22 @@ impl Over {
         if let Self::Scope(scope) = self { Some(scope) } else { None }
     }
 
-    /// Rank in `MPI_COMM_WORLD` of a rank as the call was given it, or [`peer::UNKNOWN`].
+    /// Itself if it has been seen to exist.
+    pub(super) fn if_known(self, library: &Library) -> Self {
+        let is_known = match self {
+            Self::Nothing => true,
+            Self::Communicator(handle) => communicator::is_known(library, handle),
+            Self::Scope(scope) => entry(scope).is_some(),
+        };
+        if is_known { self } else { Self::Nothing }
+    }
+
+    /// Rank in `MPI_COMM_WORLD` of a rank as the call was given it, or [`peer::UNKNOWN`]: also of one that is none, as a call that failed may have
+    /// been given it. Whoever asks the library of such a one is ended by it.
     pub(super) fn world_rank(self, library: &Library, number: u32, rank: i32) -> i32 {
+        if !communicator::may_have(number, rank) {
+            return peer::UNKNOWN;
+        }
         match self {
             Self::Communicator(handle) => communicator::world_rank(library, handle, number, rank),
             Self::Scope(Scope { is_file: false, handle }) => {

@@ -2,7 +2,11 @@
 
 use core::ffi::c_int;
 
-use mpiprobe_common::layout::handle_kind;
+use mpiprobe_common::{
+    flow::Degrees,
+    layout::handle_kind,
+    rules::topology::{Grid, MOST_DIMENSIONS},
+};
 
 use super::library::Library;
 
@@ -21,13 +25,12 @@ fn kinds(library: &Library) -> Kinds {
     }
 }
 
-/// Those that data comes from and those that it goes to; `None`: there are none, or the library does not tell.
-pub(super) fn neighbours(library: &Library, handle: u64, rank: u32) -> Option<(u32, u32)> {
+/// `None`: there are none, or the library does not tell.
+pub(super) fn degrees(library: &Library, handle: u64, rank: u32) -> Option<Degrees> {
     let (kinds, kind) = (kinds(library), Library::ask(library.topo_test, handle)?);
     let (mut sources, mut destinations, mut weighted) = (0, 0, 0);
     if kind == kinds.cartesian {
-        sources = Library::ask(library.cart_dimensions, handle)?.checked_mul(2)?;
-        destinations = sources;
+        return grid(library, handle, rank);
     } else if kind == kinds.graph {
         let rank = c_int::try_from(rank).ok()?;
         // SAFETY: as the standard defines it; the communicator exists and has a graph.
@@ -44,5 +47,30 @@ pub(super) fn neighbours(library: &Library, handle: u64, rank: u32) -> Option<(u
     } else {
         return None;
     }
-    Some((u32::try_from(sources).ok()?, u32::try_from(destinations).ok()?))
+    Some(Degrees::new(u32::try_from(sources).ok()?, u32::try_from(destinations).ok()?, 0))
+}
+
+fn grid(library: &Library, handle: u64, rank: u32) -> Option<Degrees> {
+    const MOST: usize = MOST_DIMENSIONS as usize;
+    let count = u32::try_from(Library::ask(library.cart_dimensions, handle)?).ok()?;
+    if count > MOST_DIMENSIONS {
+        return None;
+    }
+    let (mut lengths, mut periodic, mut place) = ([0; MOST], [0; MOST], [0; MOST]);
+    let ask = library.cart_get?;
+    // SAFETY: as the standard defines it; the communicator exists and has a grid, and there is room for that many.
+    let result = unsafe {
+        ask(handle, MOST_DIMENSIONS as c_int, lengths.as_mut_ptr(), periodic.as_mut_ptr(), place.as_mut_ptr())
+    };
+    if result != 0 {
+        return None;
+    }
+    let mut grid = Grid::of(rank);
+    for dimension in (0..count).rev() {
+        let index = dimension as usize;
+        if !grid.has(dimension, *lengths.get(index)?, *periodic.get(index)? != 0) {
+            return None;
+        }
+    }
+    Some(grid.degrees(count))
 }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     Amount, Communicator, Descriptor, Layout,
     descriptor::{NONE, Side, amount as kind, flags},
-    flow::{Sum, UNKNOWN_NEIGHBOURS},
+    flow::{Degrees, Sum},
     layout::{Memory, status_bytes},
     request::certainty,
 };
@@ -38,24 +38,15 @@ pub struct Membership {
     /// Members of the other group of an inter-communicator, else of the group.
     pub others: u32,
     pub own_size: u32,
-    /// In the communicator's topology.
-    pub in_neighbours: u32,
-    pub out_neighbours: u32,
+    pub degrees: Degrees,
     pub is_inter: bool,
     /// Otherwise the rest means nothing.
     pub is_known: bool,
 }
 
 impl Membership {
-    pub const UNKNOWN: Self = Self {
-        rank: 0,
-        others: 0,
-        own_size: 0,
-        in_neighbours: UNKNOWN_NEIGHBOURS,
-        out_neighbours: UNKNOWN_NEIGHBOURS,
-        is_inter: false,
-        is_known: false,
-    };
+    pub const UNKNOWN: Self =
+        Self { rank: 0, others: 0, own_size: 0, degrees: Degrees::UNKNOWN, is_inter: false, is_known: false };
 
     /// By what could be read of the communicator.
     #[inline(always)]
@@ -68,8 +59,7 @@ impl Membership {
             rank: known.rank,
             others: if is_inter { known.remote_size } else { known.size },
             own_size: known.size,
-            in_neighbours: known.in_neighbours,
-            out_neighbours: known.out_neighbours,
+            degrees: known.degrees,
             is_inter,
             is_known: true,
         }
@@ -159,13 +149,18 @@ fn moved<A: Arguments, O: Objects>(
     if amount == kind::STATUS {
         return Some(by_status(call, objects, side));
     }
-    if amount == kind::BUFFER {
+    let of_neighbours = call.descriptor.neighbours != 0;
+    if amount == kind::BUFFER && !of_neighbours {
         return Some(of_elements(call, objects, side, buffers(call, side)));
     }
     let members = members(call.descriptor, place, side, way);
+    let absent = if of_neighbours { place.degrees.absent } else { 0 };
+    let present = members.wrapping_sub(absent.count_ones());
     let elements = match amount {
-        _ if !place.is_known || members == UNKNOWN_NEIGHBOURS => None,
-        kind::EACH => Some(count(call, side.count).wrapping_mul(members as u64)),
+        _ if !place.is_known || members == Degrees::NO_NUMBER => None,
+        // The same for all neighbours, if there are any.
+        kind::BUFFER => Some(if present == 0 { 0 } else { buffers(call, side) }),
+        kind::EACH => Some(count(call, side.count).wrapping_mul(present as u64)),
         kind::SUM | kind::TYPED_SUM if members == 0 => Some(0),
         kind::SUM | kind::TYPED_SUM => {
             let is_typed = amount == kind::TYPED_SUM;
@@ -175,6 +170,7 @@ fn moved<A: Arguments, O: Objects>(
                 datatypes: if is_typed { datatype } else { 0 },
                 datatype: if is_typed { 0 } else { datatype },
                 length: members,
+                absent,
                 ..Sum::NONE
             };
             return Some(objects.add_up(call, way, sum));
@@ -192,15 +188,18 @@ fn moved<A: Arguments, O: Objects>(
 #[inline(always)]
 const fn needs_place(descriptor: &Descriptor, amount: u8) -> bool {
     let kind = amount & kind::KIND;
-    descriptor.root != NONE || amount & kind::WHO != 0 || (kind >= kind::EACH && kind <= kind::OWN)
+    descriptor.root != NONE
+        || descriptor.neighbours != 0
+        || amount & kind::WHO != 0
+        || (kind >= kind::EACH && kind <= kind::OWN)
 }
 
 /// Those that data goes to or comes from.
 #[inline(always)]
 const fn members(descriptor: &Descriptor, place: Membership, side: Side, way: Way) -> u32 {
     match way {
-        Way::Arrives if descriptor.neighbours != 0 => place.in_neighbours,
-        Way::Leaves if descriptor.neighbours != 0 => place.out_neighbours,
+        Way::Arrives if descriptor.neighbours != 0 => place.degrees.indegree,
+        Way::Leaves if descriptor.neighbours != 0 => place.degrees.outdegree,
         _ if side.amount & kind::LOCAL != 0 => place.own_size,
         _ => place.others,
     }
@@ -314,6 +313,9 @@ fn count_at<M: Memory>(memory: &M, array: u64, index: u32, is_wide: bool) -> Opt
 pub fn add_next<M: Memory, D: Datatypes>(memory: &M, layout: &Layout, is_wide: bool, datatypes: &D, sum: &mut Sum) {
     let index = sum.next;
     sum.next = index + 1;
+    if index < u32::BITS && sum.absent & 1 << index != 0 {
+        return;
+    }
     let Some(count) = count_at(memory, sum.counts, index, is_wide) else {
         sum.unknown = 1;
         return;

@@ -4,7 +4,7 @@ use super::call::{Arguments, Call};
 use crate::{
     Layout,
     descriptor::{NONE, flags},
-    flow::{Origin, UNKNOWN_NEIGHBOURS, communicator_kind, handle_of},
+    flow::{Degrees, Origin, communicator_kind, handle_of},
     layout::{Constants, Memory, Side},
 };
 
@@ -39,13 +39,7 @@ pub fn made<A: Arguments, C: Communicators>(
     }
     // One that had this handle was freed where nobody has seen it.
     communicators.release(handle);
-    let origin = Origin {
-        made_by_plus_1: function + 1,
-        parent,
-        made_ns: returned_ns,
-        in_neighbours: UNKNOWN_NEIGHBOURS,
-        out_neighbours: UNKNOWN_NEIGHBOURS,
-    };
+    let origin = Origin { made_by_plus_1: function + 1, parent, made_ns: returned_ns, degrees: Degrees::UNKNOWN };
     communicators.keep_origin(handle, origin);
     // One that is not ready must not be asked about before it is used.
     if call.descriptor.flags & flags::NONBLOCKING != 0 || !communicators.has_room_for_unused() {

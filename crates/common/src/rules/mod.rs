@@ -20,3 +20,4 @@ pub mod partner;
 pub mod recording;
 pub mod settling;
 pub mod tables;
+pub mod topology;

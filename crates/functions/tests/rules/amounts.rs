@@ -6,7 +6,7 @@ use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
 use mpiprobe_common::{
     Amount, Descriptor, Layout,
-    flow::{Sum, UNKNOWN_NEIGHBOURS},
+    flow::{Degrees, Sum},
     request::certainty,
     rules::{
         amount::{self, Datatypes, Membership, Objects, Way},
@@ -76,15 +76,16 @@ fn place(text: &str) -> Membership {
     let (text, neighbours) = text.split_once('+').unwrap_or((text, ""));
     let (text, others) = text.split_once(':').unwrap_or((text, ""));
     let (rank, size) = text.split_once('/').unwrap();
+    let (neighbours, absent) = neighbours.split_once('-').unwrap_or((neighbours, ""));
     let (comes, goes) = neighbours.split_once(',').unwrap_or(("", ""));
+    let absent = absent.bytes().map(|digit| 1 << (digit - b'0')).sum();
     let number = |text: &str, otherwise: u32| text.parse().unwrap_or(otherwise);
     let own_size = size.parse().unwrap();
     Membership {
         rank: rank.parse().unwrap(),
         others: number(others, own_size),
         own_size,
-        in_neighbours: number(comes, UNKNOWN_NEIGHBOURS),
-        out_neighbours: number(goes, UNKNOWN_NEIGHBOURS),
+        degrees: Degrees::new(number(comes, Degrees::NO_NUMBER), number(goes, Degrees::NO_NUMBER), absent),
         is_inter: !others.is_empty(),
         is_known: true,
     }

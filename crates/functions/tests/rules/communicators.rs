@@ -7,7 +7,7 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 use mpiprobe_common::{
     Descriptor, Layout,
     descriptor::NONE,
-    flow::{Origin, UNKNOWN_NEIGHBOURS, communicator_kind, handle_of},
+    flow::{Degrees, Origin, communicator_kind, handle_of},
     layout::Side,
     rules::{
         call::Call,
@@ -96,13 +96,7 @@ fn a_new_communicator_comes_from_the_call_that_made_it() {
             let number = made(descriptor, layout, HANDLE, &mut known);
             let is_ready = !NOT_READY.contains(&function.name);
             assert_eq!(number, u32::from(is_ready), "{}", function.name);
-            let origin = Origin {
-                made_by_plus_1: 42,
-                parent: PARENT,
-                made_ns: RETURNED_NS,
-                in_neighbours: UNKNOWN_NEIGHBOURS,
-                out_neighbours: UNKNOWN_NEIGHBOURS,
-            };
+            let origin = Origin { made_by_plus_1: 42, parent: PARENT, made_ns: RETURNED_NS, degrees: Degrees::UNKNOWN };
             assert_eq!(known.origins.get(&HANDLE), Some(&origin), "{}", function.name);
         },
     );

@@ -207,7 +207,7 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
 fn heed(thread: &ThreadState, function: u32, registers: &Registers) {
     let [first, second, ..] = registers.arguments();
     if configured::traffic() != 0 {
-        semantics::note_uncounted_entry(thread, function, first);
+        semantics::note_uncounted_entry(thread, function, first, second);
     }
     if phases::is_control(function) {
         phases::control_phases(thread.process, first as u32, second);
@@ -224,8 +224,9 @@ fn pass_over(thread: &mut ThreadState, function: u32, registers: &Registers) -> 
         end_change(thread);
     }
     if configured::traffic() != 0 {
-        // Its handle may mean another communicator when counting is on again.
-        semantics::note_uncounted_entry(thread, function, registers.arguments()[0]);
+        // Its handles may mean other objects when counting is on again.
+        let [first, second, ..] = registers.arguments();
+        semantics::note_uncounted_entry(thread, function, first, second);
     }
     Outcome::NoReturn
 }

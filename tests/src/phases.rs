@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Profile;
+use crate::profiler::Flow;
 
 /// Calls, bytes sent and received, by function.
 type Counts = BTreeMap<&'static str, [u64; 3]>;
@@ -78,6 +79,30 @@ pub fn expect_deep_phases(profile: &Profile) -> Result<(), String> {
         let in_phase: u64 = phase.counts().filter(|(name, _)| *name == BARRIER).map(|(_, [calls, ..])| calls).sum();
         assert_eq!((phase.opened, phase.is_open, in_phase), (16, false, 20), "rank {rank}");
         assert_eq!(row.losses.get("phase_table_full"), Some(&Some(4)), "rank {rank}");
+    }
+    Ok(())
+}
+
+/// Checks the profile of a run of `programs/completed_unseen.c`: what nobody has seen completed is complete, with all that its buffer had room for.
+///
+/// # Panics
+/// If it says something else.
+pub fn expect_completed_unseen(profile: &Profile) -> Result<(), &'static str> {
+    for rank in 0..2 {
+        let traffic = profile.rank(rank).and_then(|row| row.traffic.as_ref()).ok_or("no traffic")?;
+        for (function, sent, received) in
+            [("MPI_Irecv", 0, 900), ("MPI_Recv_init", 0, 200), ("MPI_Isend", 400, 0), ("MPI_Send_init", 160, 0)]
+        {
+            let flows = || traffic.flows.iter().filter(|flow| flow.function == function);
+            let sum = |what: fn(&Flow) -> u64| flows().map(what).sum::<u64>();
+            assert_eq!(
+                (sum(|flow| flow.sent_bytes), sum(|flow| flow.received_bytes), sum(|flow| flow.received_at_most_bytes)),
+                (sent, received, received),
+                "{function} of rank {rank}"
+            );
+            assert_eq!(sum(|flow| flow.calls_of_unknown_bytes), 0, "{function} of rank {rank}");
+        }
+        assert!(traffic.pending.is_empty(), "{:?}", traffic.pending);
     }
     Ok(())
 }

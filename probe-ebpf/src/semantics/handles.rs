@@ -110,7 +110,7 @@ pub fn count_requests(thread: &mut ThreadState, layout: &Layout) {
 }
 
 /// Handles that are gone through at once, where that is verified once for all of them.
-const AT_ONCE: u32 = 32;
+pub const AT_ONCE: u32 = 32;
 
 /// The same of so many from `first` on.
 #[unsafe(no_mangle)]

@@ -123,20 +123,33 @@ extern "C" fn note_handles(thread: *mut ThreadState, descriptor: *const Descript
     0
 }
 
-/// A function is entered whose call is not counted, while counting is off or inside another call: the handle at the address in its
-/// first argument may mean another object later all the same.
+/// A function is entered whose call is not counted, while counting is off or inside another call: handles that it is given may mean other
+/// objects later all the same. `first` and `second` are its arguments.
 #[unsafe(no_mangle)]
 #[inline(never)]
-pub extern "C" fn note_uncounted_entry(thread: *const ThreadState, function: u32, handle_address: u64) -> u32 {
+pub extern "C" fn note_uncounted_entry(thread: *const ThreadState, function: u32, first: u64, second: u64) -> u32 {
     given!(thread);
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return 0 };
     // SAFETY: as above.
     let descriptor: &Descriptor = unsafe { &*descriptor };
     match rules::handles::release(descriptor) {
-        Release::Request => requests::give_up(thread, handle_address),
-        other => forget_freed(thread.process, other, handle_address),
+        Release::Request => requests::give_up(thread, first),
+        Release::Nothing if rules::handles::completes_all(descriptor) && !completes_requests(thread) => {
+            let (address, count) = rules::handles::completed(descriptor, first, second);
+            requests::complete_unseen(thread, address, count);
+        }
+        other => forget_freed(thread.process, other, first),
     }
     0
+}
+
+/// Whether the thread's open call completes requests itself: then one inside it may be the library's, for the same requests.
+#[inline(always)]
+fn completes_requests(thread: &ThreadState) -> bool {
+    let open = thread.open.function_plus_1;
+    let Some(descriptor) = DESCRIPTORS.get_ptr(open.wrapping_sub(1) & (FUNCTION_SLOTS - 1)) else { return true };
+    // SAFETY: as above.
+    open != 0 && unsafe { &*descriptor }.settles_requests()
 }
 
 /// The handle at the address means another object from now on. Sizes of datatypes are not remembered by their handles.

@@ -1,7 +1,7 @@
 //! Operations, from the call that posts them to the one that completes them: the rules that all engines have in common, each in a
 //! function of its own, for which the stack has room.
 
-use aya_ebpf::EbpfContext;
+use aya_ebpf::{EbpfContext, helpers::bpf_ktime_get_ns};
 use mpiprobe_common::{
     Layout, Request, RequestKey, ThreadState,
     descriptor::completion,
@@ -82,6 +82,16 @@ pub fn complete<const FINDS_SOURCE: bool, const TRACED: bool>(thread: &ThreadSta
     };
     let mut tables = InKernel::<FINDS_SOURCE, TRACED>::of(thread, key.process, layout);
     operation::complete(layout, &User, &mut tables, key, times, status);
+}
+
+/// A call that is not counted completes an operation: with what status, nobody sees.
+#[inline(never)]
+pub fn complete_unseen(thread: &ThreadState, layout: &Layout, key: &RequestKey) {
+    // SAFETY: takes no arguments.
+    let now = unsafe { bpf_ktime_get_ns() };
+    let times = || Times { started_ns: now, returned_ns: now, share_ns: 0 };
+    let mut tables = InKernel::<false, false>::of(thread, key.process, layout);
+    operation::complete(layout, &User, &mut tables, key, times, 0);
 }
 
 /// The thread's completed call has started a persistent operation.

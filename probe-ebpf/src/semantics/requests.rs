@@ -5,7 +5,7 @@ use mpiprobe_common::{
     Descriptor, Layout, Loss, RequestKey, ThreadState,
     tables::Stage,
     descriptor::{NONE, completion},
-    request::key_kind,
+    request::{HANDLES as MOST_HANDLES, key_kind},
     rules::{
         operation::is_followed,
         settling::{self, Sharers},
@@ -13,8 +13,8 @@ use mpiprobe_common::{
 };
 
 use super::{
-    arguments, completed, conclude,
-    handles::{count_requests, remembered},
+    arguments, can_follow, completed, conclude,
+    handles::{AT_ONCE, count_requests, remembered},
     next, operation,
     user::handle_at,
 };
@@ -228,6 +228,53 @@ fn after_error(
     let (result, is_persistent) = (thread.completed.result, operation::is_persistent(key));
     settling::status_after_error(&call, result, is_persistent, key.handle, index, thread.following.next)
         .unwrap_or(STILL_PENDING)
+}
+
+/// Requests are completed by a call that is not counted; so many handles are at the address.
+#[inline(always)]
+pub fn complete_unseen(thread: &ThreadState, address: u64, count: u32) {
+    if count > MOST_HANDLES as u32 {
+        count_loss(thread.process, Loss::RequestsNotFollowed);
+    }
+    for part in 0..(MOST_HANDLES as u32 / AT_ONCE) {
+        if part * AT_ONCE >= count {
+            break;
+        }
+        complete_some_unseen(thread, address, part * AT_ONCE, count);
+    }
+}
+
+/// The same of so many at most from `first` on. Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn complete_some_unseen(thread: *const ThreadState, address: u64, first: u32, count: u32) -> u32 {
+    given!(thread);
+    for step in 0..AT_ONCE {
+        let index = first.wrapping_add(step);
+        if index >= count {
+            break;
+        }
+        complete_one_unseen(thread, address, index);
+    }
+    0
+}
+
+/// The one whose handle is at `index`. Answers 0.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn complete_one_unseen(thread: *const ThreadState, address: u64, index: u32) -> u32 {
+    given!(thread);
+    let Some(layout) = LAYOUTS.get_ptr(thread.process) else { return 0 };
+    // SAFETY: map value pointer, written once.
+    let layout = unsafe { &*layout };
+    if can_follow(layout)
+        && let Some(handle) = handle_at(layout, address + index as u64 * layout.handle_width() as u64)
+        && is_followed(layout, handle)
+    {
+        let key = RequestKey { process: thread.process, kind: key_kind::REQUEST, handle };
+        operation::complete_unseen(thread, layout, &key);
+    }
+    0
 }
 
 /// A request is given up by a call that is not counted; its handle is at the address.

@@ -1,7 +1,7 @@
 //! What programs ask for by `MPI_Pcontrol`, against what `tests/programs/phases.c` says it calls.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::phases::{barriers, expect_deep_phases, expect_phases};
+use mpiprobe_tests::phases::{barriers, expect_completed_unseen, expect_deep_phases, expect_phases};
 use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Profile, Profiler, program};
 
 use crate::check::complete;
@@ -11,6 +11,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let mut tests = vec![
         trial(mpi, Language::C, "phases_have_their_own_counts", phases),
         trial(mpi, Language::C, "phases_are_ignored_if_asked_for", ignored),
+        trial(mpi, Language::C, "operations_completed_unseen_are_complete", completed_unseen),
         trial(mpi, Language::C, "phases_too_deep_are_counted_in_the_innermost", deep),
     ];
     if mpi == Mpi::Mpich {
@@ -56,6 +57,13 @@ fn expect_all(job: JobBuilder) -> Result<(), Failed> {
     let profile = complete(&profiler.wait()?)?;
     expect_phases(&profile)?;
     Ok(())
+}
+
+fn completed_unseen(mpi: Mpi) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::COMPLETED_UNSEEN).ranks(2).gates(&["1"]).own_name();
+    let (mut job, profiler) = observe(job, &[])?;
+    job.wait()?.success()?;
+    Ok(expect_completed_unseen(&complete(&profiler.wait()?)?)?)
 }
 
 fn ignored(mpi: Mpi) -> Result<(), Failed> {

@@ -1,7 +1,7 @@
 //! What programs ask for by `MPI_Pcontrol`, against what `tests/programs/phases.c` says it calls.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::phases::{barriers, expect_deep_phases, expect_phases};
+use mpiprobe_tests::phases::{barriers, expect_completed_unseen, expect_deep_phases, expect_phases};
 use mpiprobe_tests::{Job, Language, Mpi, program};
 
 use crate::check::complete;
@@ -13,6 +13,11 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
             Ok(expect_phases(&complete(&run(mpi, &[], &[])?)?)?)
         }),
         trial(mpi, Language::C, "phases_are_ignored_if_asked_for", move || ignored(mpi)),
+        trial(mpi, Language::C, "operations_completed_unseen_are_complete", move || {
+            let mut job = Job::builder(mpi, program::COMPLETED_UNSEEN).ranks(2).profiled([] as [&str; 0])?.spawn()?;
+            job.wait()?.success()?;
+            Ok(expect_completed_unseen(&complete(&job)?)?)
+        }),
         trial(mpi, Language::C, "phases_too_deep_are_counted_in_the_innermost", move || {
             Ok(expect_deep_phases(&run(mpi, &["deep"], &[])?.profile()?)?)
         }),

@@ -139,24 +139,41 @@ pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u3
     }
 }
 
-/// A function is entered that is not to be counted, while counting is off or inside another call: its handle may mean another object
-/// later all the same.
+/// A function is entered that is not to be counted, while counting is off or inside another call: handles that it is given may mean other
+/// objects later all the same.
 ///
 /// # Safety
 /// As [`at_entry`].
 #[inline]
 pub(crate) unsafe fn at_uncounted_entry(local: *mut Local, frame: *mut Frame, function: u32) {
     if let Some(descriptor) = DESCRIPTORS.get(function as usize)
-        && descriptor.releases_handle()
+        && (descriptor.releases_handle() || handles_rules::completes_all(descriptor))
         && let Some(library) = library::known()
     {
         let arguments = Arguments(frame);
         match handles_rules::release(descriptor) {
             // SAFETY: by contract.
             Release::Request => unsafe { requests::give_up(local, library, arguments.word(descriptor.request)) },
+            // SAFETY: by contract.
+            Release::Nothing if unsafe { !completes_requests(local) } => {
+                let (address, count) = handles_rules::completed(descriptor, arguments.word(0), arguments.word(1));
+                // SAFETY: by contract.
+                unsafe { requests::complete_unseen(local, library, address, count) }
+            }
             other => look_at_freed(library, other, arguments),
         }
     }
+}
+
+/// Whether the thread's open call completes requests itself: then one inside it may be the library's, for the same requests.
+///
+/// # Safety
+/// `local` must be the thread's own.
+unsafe fn completes_requests(local: *mut Local) -> bool {
+    // SAFETY: by contract.
+    let open = unsafe { (*(*local).state).open.function_plus_1 };
+    let descriptor = open.checked_sub(1).and_then(|function| DESCRIPTORS.get(function as usize));
+    descriptor.is_some_and(Descriptor::settles_requests)
 }
 
 /// The handle at the address in the first argument means another object from now on.

@@ -22,7 +22,7 @@ use super::{
     store,
     tables::OfThread,
 };
-use crate::{process, thread::Local};
+use crate::{clock::monotonic_ns, process, thread::Local};
 
 /// The handles that a thread's open call was given.
 #[repr(C)]
@@ -269,6 +269,25 @@ pub(super) unsafe fn give_up(local: *mut Local, library: &Library, address: u64)
         let tables = unsafe { OfThread::new(local, library, u64::MAX, false) };
         let released = store::release(key.kind, handle).unwrap_or_default();
         operation::give_up(&mut tables.giving_up(&released), &key, u64::MAX);
+    }
+}
+
+/// Requests are completed by a call that is not counted; so many handles are at the address.
+///
+/// # Safety
+/// `local` must be the thread's own.
+pub(super) unsafe fn complete_unseen(local: *mut Local, library: &Library, address: u64, count: u32) {
+    let now = monotonic_ns();
+    let times = || Times { started_ns: now, returned_ns: now, share_ns: 0 };
+    // SAFETY: by contract.
+    let mut tables = unsafe { OfThread::new(local, library, now, false) };
+    for index in 0..count {
+        let place = address.wrapping_add(u64::from(index) * u64::from(library.layout.handle_width()));
+        let Some(handle) = handle_at(&library.layout, place) else { break };
+        if is_followed(&library.layout, handle) {
+            let key = RequestKey { process: number_of(local), kind: key_kind::REQUEST, handle };
+            operation::complete(&library.layout, &Own, &mut tables, &key, times, 0);
+        }
     }
 }
 

@@ -63,6 +63,25 @@ pub const fn release(descriptor: &Descriptor) -> Release {
     }
 }
 
+/// Whether all requests that a call of the function is given are complete when it returns. So it is also where its return is not seen: inside
+/// another call (in an error handler, in an attribute's delete function), or while nothing is counted.
+#[inline(always)]
+pub const fn completes_all(descriptor: &Descriptor) -> bool {
+    let is_one = descriptor.request_count == NONE && descriptor.request == 0;
+    let are_many = descriptor.request_count == 0 && descriptor.request == 1;
+    descriptor.completion == completion::ALL && descriptor.is_complete == NONE && (is_one || are_many)
+}
+
+/// The requests of such a call, by its first two arguments: the address of their handles, and how many there are.
+#[inline(always)]
+pub const fn completed(descriptor: &Descriptor, first: u64, second: u64) -> (u64, u32) {
+    if descriptor.request_count == NONE {
+        return (first, 1);
+    }
+    let count = first as i32;
+    (second, if count > 0 { count as u32 } else { 0 })
+}
+
 /// From whom a received message was, and the handle of the communicator (0: not known). `given` is the message's handle, if it could be
 /// read at the entry; `find` says the same of one that was matched.
 #[inline(always)]

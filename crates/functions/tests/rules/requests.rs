@@ -9,6 +9,7 @@ use mpiprobe_common::{
     request::{certainty, key_kind, state},
     rules::{
         call::Call,
+        handles::{completed, completes_all},
         operation::{self, Times, is_followed},
         settling::{self, Sharers},
         tables::Counts,
@@ -243,6 +244,26 @@ fn without_a_status_the_most_is_known() {
         world.settles("MPI_Wait", &[FIRST], |_| {}, 0);
         assert_eq!(world.counted("MPI_Irecv"), Counted { received: 12, at_most: 12, ..Counted::default() });
     });
+}
+
+/// MPICH 4.0 leaves the status of an `MPI_Isendrecv` as it was.
+#[test]
+fn a_status_that_says_more_than_there_was_room_for_is_another_one() {
+    each(|mut world| {
+        world.posts("MPI_Irecv", FIRST, 1, receive(12));
+        world.settles("MPI_Wait", &[FIRST], |world| world.set_status(0, 13, 1, false), 0);
+        assert_eq!(world.counted("MPI_Irecv"), Counted { received: 12, at_most: 12, ..Counted::default() });
+    });
+}
+
+/// Those with a flag, an index or indices say only when they return whether anything is complete.
+#[test]
+fn what_is_given_to_a_wait_is_complete_whether_its_return_is_seen_or_not() {
+    let all = FunctionId::all().map(FunctionId::function);
+    let names: Vec<&str> = all.filter(|function| completes_all(&function.descriptor())).map(|function| function.name).collect();
+    assert_eq!(names, ["MPI_Wait", "MPI_Waitall"]);
+    let requests = |name: &str| completed(&by_name(name).unwrap().function().descriptor(), 3, 0x1000);
+    assert_eq!((requests("MPI_Wait"), requests("MPI_Waitall")), ((3, 1), (0x1000, 3)));
 }
 
 #[test]

@@ -198,8 +198,8 @@ fn requests_never_completed(profile: &Profile) -> Option<Finding> {
         let completed = rank.functions.iter().any(|row| row.name == FINALIZE && row.calls > 0);
         rank.state == RankState::Ended && (completed || rank.open_calls.iter().any(|call| call.function == FINALIZE))
     };
-    // What was lost may have completed them.
-    let is_complete = |rank: &&RankProfile| rank.losses.are_none();
+    // What was lost may have completed them, and what was not to be counted.
+    let is_complete = |rank: &&RankProfile| rank.losses.are_none() && rank.calls_while_off == 0;
     let left = profile.ranks.iter().filter(has_finished).filter(is_complete).filter_map(|rank| {
         let pending = &rank.traffic.as_ref()?.pending;
         Some((rank, pending.first()?, pending.len()))

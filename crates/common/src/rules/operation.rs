@@ -11,7 +11,7 @@ use crate::{
     descriptor::{NONE, amount as kind, completion, flags},
     flow::{Sought, peer},
     layout::{Memory, is_complete_request, status_source},
-    request::{certainty, epoch_of, key_kind, state},
+    request::{FAILED, certainty, epoch_of, key_kind, state},
 };
 
 /// When a call was entered and when it returned, and what of its time is each operation's.
@@ -84,7 +84,7 @@ pub fn given_again<T: Counts>(tables: &mut T, earlier: &Request) {
 }
 
 /// A call has completed an operation, whose status is at an address (0: the program does not want one), or that has
-/// [`FAILED`](crate::request::FAILED).
+/// [`FAILED`].
 #[inline(always)]
 pub fn complete<M: Memory, T: Operations>(
     layout: &Layout,
@@ -98,6 +98,7 @@ pub fn complete<M: Memory, T: Operations>(
     if !tables.take(key, times().started_ns, &mut request) {
         return;
     }
+    let status = if request.has_own_status(layout) || status == FAILED { status } else { 0 };
     tables.changed(key, &request, What::Completes { status });
     let mut main_flow = tables.own_flow(request.flow_plus_1);
     if request.state & state::BY_STATUS != 0 && request.source != peer::NULL {

@@ -18,7 +18,11 @@ use super::{
     next, operation,
     user::handle_at,
 };
-use crate::{apart::given, maps::LAYOUTS, statistics::count_loss};
+use crate::{
+    apart::given,
+    maps::{LAYOUTS, REQUESTS},
+    statistics::count_loss,
+};
 
 /// Requests that one run of the program goes through; the kernel allows 33 runs in a row.
 const CHUNK: u32 = 36;
@@ -272,7 +276,10 @@ extern "C" fn complete_one_unseen(thread: *const ThreadState, address: u64, inde
         && is_followed(layout, handle)
     {
         let key = RequestKey { process: thread.process, kind: key_kind::REQUEST, handle };
-        operation::complete_unseen(thread, layout, &key);
+        // A library's own requests are not followed, and there may be many.
+        if REQUESTS.get_ptr(&key).is_some() {
+            operation::complete_unseen(thread, layout, &key);
+        }
     }
     0
 }

@@ -32,7 +32,7 @@ pub fn keep(key: &RequestKey, request: &Request) {
 
 /// Puts an operation aside whose completing call has not returned yet although its handle is in use again.
 #[inline(always)]
-pub fn make_room(key: &RequestKey, known: *mut Request) {
+fn make_room(key: &RequestKey, known: *mut Request) {
     // SAFETY: map value pointer.
     let earlier = unsafe { *known };
     if earlier.state & state::ACTIVE == 0 {

@@ -114,8 +114,7 @@ impl<const FINDS_SOURCES: bool, const TRACED: bool> Operations for InKernel<'_, 
         if !unsafe { (*known).can_be_started() } {
             return false;
         }
-        store::make_room(key, known);
-        // SAFETY: map value pointer; since the operation is not active, only the thread that starts it writes.
+        // SAFETY: map value pointer; of an operation that can be started, only the thread that starts it writes.
         *request = unsafe { *known };
         self.found = known;
         true

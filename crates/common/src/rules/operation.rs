@@ -171,6 +171,11 @@ pub fn start<T: Operations>(
         tables.add_unknown(unknown.0, unknown.1);
         return;
     }
+    let mut earlier = Request::default();
+    // Only one that is complete can be started (MPI-4.1, section 3.9): so it is, whoever has seen that.
+    if request.state & state::ACTIVE != 0 && tables.take(key, returned_ns, &mut earlier) {
+        given_again(tables, &earlier);
+    }
     tables.changed(key, &request, What::Starts { next_epoch: epoch_of(returned_ns) });
     if request.started_by_plus_1 == function + 1 {
         request.flow_plus_1 = tables.own_flow(request.flow_plus_1);

@@ -390,6 +390,22 @@ fn a_persistent_operation_moves_each_time_that_it_is_started() {
     }
 }
 
+/// Only what is complete can be started.
+#[test]
+fn what_is_started_again_is_complete_whoever_has_seen_that() {
+    each(|mut world| {
+        world.posts("MPI_Recv_init", FIRST, 1, receive(12));
+        for _ in 0..3 {
+            world.settles("MPI_Start", &[FIRST], |_| {}, 0);
+        }
+        world.settles("MPI_Wait", &[FIRST], |world| world.set_status(0, 8, 1, false), 0);
+        assert_eq!(world.counted("MPI_Recv_init"), Counted { received: 8, unknown: 2, ..Counted::default() });
+        let flow = world.engine.flow(id("MPI_Recv_init"), Some(id("MPI_Start")), 1);
+        assert_eq!((flow.calls, flow.received, flow.completed, flow.unknown), (3, 8, 3, 2));
+        assert_eq!(world.engine.operations.len(), 1);
+    });
+}
+
 #[test]
 fn of_what_nobody_has_seen_made_the_bytes_are_unknown() {
     each(|mut world| {

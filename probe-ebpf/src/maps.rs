@@ -55,6 +55,7 @@ pub mod configured {
         traffic: u32,
         communicator_slots: u32,
         handle_stores: u32,
+        many_handle_stores: u32,
         call_cache_slots: u32,
         job: u32,
         environment: EnvironmentFields,

@@ -80,10 +80,11 @@ fn make(id: u64, process: u32) -> Option<*mut ThreadState> {
     let thread = THREADS.get_ptr_mut(slot)?;
     // SAFETY: map value pointer to a slot that nobody else has.
     unsafe {
-        let store_plus_1 = (*thread).following.store_plus_1;
+        let (store_plus_1, many_plus_1) = ((*thread).following.store_plus_1, (*thread).following.many_plus_1);
         let call_cache_plus_1 = (*thread).call_cache_plus_1;
         *thread = ThreadState::ZERO;
         (*thread).following.store_plus_1 = store_plus_1;
+        (*thread).following.many_plus_1 = many_plus_1;
         (*thread).call_cache_plus_1 = call_cache_plus_1;
         (*thread).process = process;
     }

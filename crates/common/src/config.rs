@@ -36,6 +36,7 @@ pub struct Config {
     /// Number of requests, and of stores of handles; at most the sizes of the tables.
     pub request_slots: u32,
     pub handle_stores: u32,
+    pub many_handle_stores: u32,
     /// Number of phases; at most the size of the table.
     pub phase_slots: u32,
     /// Number of threads whose latest calls are remembered; at most the size of the table.
@@ -157,6 +158,7 @@ impl Config {
         communicator_slots: crate::COMMUNICATOR_SLOTS,
         request_slots: crate::REQUEST_SLOTS,
         handle_stores: crate::HANDLE_STORES,
+        many_handle_stores: crate::MANY_HANDLE_STORES,
         phase_slots: crate::PHASE_SLOTS,
         call_cache_slots: crate::CALL_CACHE_SLOTS,
         read_call_sites: 1,

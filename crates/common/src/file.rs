@@ -52,7 +52,7 @@ pub const COMMUNICATORS: u32 = 4096;
 /// Phases that are told apart.
 pub const PHASES: u32 = 256;
 /// Operations that are under way at once.
-pub const REQUESTS: u32 = 8192;
+pub const REQUESTS: u32 = 16_384;
 
 /// Rings of lines: most programs call MPI in one thread, or a few.
 pub const RINGS: u32 = 8;

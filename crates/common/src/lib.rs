@@ -47,7 +47,7 @@ pub use phase::{Phase, PhaseKey};
 pub use process::{ProcessCounters, Target};
 pub use recent::RecentCall;
 pub use request::{
-    Amount, Following, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Handles, Request, RequestKey,
+    Amount, Following, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Handles, ManyHandles, Request, RequestKey,
 };
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};
@@ -91,6 +91,9 @@ pub const REQUEST_SLOTS: u32 = 65536;
 
 /// Default number of threads that complete several requests by one call.
 pub const HANDLE_STORES: u32 = 1024;
+
+/// Default number of threads that complete very many by one call.
+pub const MANY_HANDLE_STORES: u32 = 64;
 
 /// Default number of threads whose latest calls are remembered.
 pub const CALL_CACHE_SLOTS: u32 = 1024;

@@ -30,7 +30,7 @@ macro_rules! losses {
             /// Operations that were not followed to their completion: the table of requests was full.
             RequestTableFull = 11, request_table_full, lost,
                 "operations not followed to their completion: table full (--max-requests)";
-            /// Calls whose requests were not followed, or not all: more than 1,024 of them, or they could not be read.
+            /// Calls whose requests were not followed, or not all: more than 16,384 of them, or they could not be read.
             RequestsNotFollowed = 12, requests_not_followed, lost,
                 "calls whose requests were not all followed: too many, or not readable";
             /// Calls of which it is not known what they moved, with whom or over which communicator, or which requests they completed,

@@ -233,6 +233,9 @@ impl Amount {
 }
 
 /// Handles that are remembered of one call; further ones are not followed, and counted.
+pub const MOST_HANDLES: usize = 16_384;
+
+/// Handles that each thread has room for. Few calls are given more.
 pub const HANDLES: usize = 1024;
 
 /// Handles that a call was given, as they were at its entry: 32 or 64 bits each, one behind the other.
@@ -240,6 +243,13 @@ pub const HANDLES: usize = 1024;
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Handles {
     pub words: [u64; HANDLES],
+}
+
+/// The same of a call that was given more.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct ManyHandles {
+    pub words: [u64; MOST_HANDLES],
 }
 
 /// How far a thread is in going through the requests of its completed call.
@@ -257,13 +267,23 @@ pub struct Following {
     pub handles: u32,
     /// The only one that is complete, of calls that complete one of many.
     pub only: u32,
-    /// Number plus one of the thread slot's [`Handles`]; 0: none yet. Stays with the slot.
-    pub store_plus_1: u32,
+    /// Numbers plus one of the thread slot's [`Handles`] and [`ManyHandles`]; 0: none yet. They stay with the slot.
+    pub store_plus_1: u16,
+    pub many_plus_1: u16,
     /// How many of them are not `MPI_REQUEST_NULL`.
     pub requests: u32,
 }
 
 impl Following {
-    pub const NONE: Self =
-        Self { handle: 0, share_ns: 0, next: 0, end: 0, handles: 0, only: 0, store_plus_1: 0, requests: 0 };
+    pub const NONE: Self = Self {
+        handle: 0,
+        share_ns: 0,
+        next: 0,
+        end: 0,
+        handles: 0,
+        only: 0,
+        store_plus_1: 0,
+        many_plus_1: 0,
+        requests: 0,
+    };
 }

@@ -247,6 +247,9 @@ macro_rules! with_every_table {
             /// Where threads keep the handles that their open call was given, handed out in the order of first use.
             HANDLES: Array<$crate::Handles> = config.handle_stores;
 
+            /// The same of calls that were given very many.
+            MANY_HANDLES: Array<$crate::ManyHandles> = config.many_handle_stores;
+
             /// The latest calls of threads, handed out in the order of first use.
             CALL_CACHES: Array<$crate::CallCache> = config.call_cache_slots;
 
@@ -387,6 +390,8 @@ pub enum Word {
     NextShared,
     /// Store of handles.
     NextHandles,
+    /// Store of very many handles.
+    NextManyHandles,
     NextPhase,
     /// Not 0 while somebody looks at the last calls. Written by the observer.
     Recent,

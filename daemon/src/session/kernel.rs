@@ -84,6 +84,7 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
         communicator_slots: if options.traffic { options.max_communicators } else { 2 },
         request_slots: if options.traffic { fitting.request_slots } else { 1 },
         handle_stores: if options.traffic { fitting.handle_stores } else { 1 },
+        many_handle_stores: if options.traffic { fitting.many_handle_stores } else { 1 },
         call_cache_slots: if options.traffic { fitting.call_cache_slots } else { 1 },
         recent: options.is_viewed.into(),
         trace: options.trace_bpf.into(),

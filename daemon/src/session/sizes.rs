@@ -3,7 +3,8 @@
 use std::{num::NonZero, thread};
 
 use mpiprobe_common::{
-    CALL_CACHE_SLOTS, Config, HANDLE_STORES, PHASE_SLOTS, PROCESS_SLOTS, REQUEST_SLOTS, STATS_ENTRIES, THREAD_SLOTS,
+    CALL_CACHE_SLOTS, Config, HANDLE_STORES, MANY_HANDLE_STORES, PHASE_SLOTS, PROCESS_SLOTS, REQUEST_SLOTS,
+    STATS_ENTRIES, THREAD_SLOTS,
 };
 
 use super::options::Options;
@@ -22,6 +23,7 @@ pub(super) struct Sizes {
     phases: u32,
     requests: u32,
     handle_stores: u32,
+    many_handle_stores: u32,
     call_caches: u32,
 }
 
@@ -35,6 +37,7 @@ impl Sizes {
             phases: PHASE_SLOTS,
             requests: options.max_requests,
             handle_stores: HANDLE_STORES,
+            many_handle_stores: MANY_HANDLE_STORES,
             call_caches: CALL_CACHE_SLOTS,
         }
     }
@@ -68,6 +71,7 @@ impl Sizes {
                 asked.requests
             },
             handle_stores: of_service(asked.handle_stores, 64, 16),
+            many_handle_stores: sized(asked.many_handle_stores, MANY_HANDLE_STORES, 8, 1),
             call_caches: of_service(asked.call_caches, 64, 16),
         }
     }
@@ -81,6 +85,7 @@ impl Sizes {
             phase_slots: self.phases,
             request_slots: self.requests,
             handle_stores: self.handle_stores,
+            many_handle_stores: self.many_handle_stores,
             call_cache_slots: self.call_caches,
             ..config
         }

@@ -5,14 +5,14 @@ use core::mem::MaybeUninit;
 use aya_ebpf::helpers::generated::bpf_probe_read_user;
 use mpiprobe_common::{
     Descriptor, Layout, Loss, ThreadState, tables::Word,
-    request::HANDLES as MOST_HANDLES, rules::handles::length,
+    request::{HANDLES as FEW_HANDLES, MOST_HANDLES}, rules::handles::length,
 };
 
 use super::{arguments, can_follow, user::handle_at};
 use crate::{
     apart::given,
     atomic::from_here_on,
-    maps::{HANDLES, LAYOUTS, configured},
+    maps::{HANDLES, LAYOUTS, MANY_HANDLES, configured},
     statistics::{count_loss, take_number},
 };
 
@@ -53,13 +53,19 @@ pub fn remember(thread: &mut ThreadState, descriptor: &Descriptor, position: u8)
 /// Copies an array of handles to the thread's store; gives how many.
 #[inline(always)]
 fn copy(thread: &mut ThreadState, address: u64, count: u32, width: u32) -> Option<u32> {
-    if thread.following.store_plus_1 == 0 {
-        thread.following.store_plus_1 = take_number(Word::NextHandles, configured::handle_stores())? + 1;
+    if count > FEW_HANDLES as u32 {
+        let kept = copy_many(thread, address, count, width);
+        if kept != 0 {
+            return Some(kept);
+        }
     }
-    let store = HANDLES.get_ptr_mut(thread.following.store_plus_1.wrapping_sub(1))?;
+    if thread.following.store_plus_1 == 0 {
+        thread.following.store_plus_1 = take_number(Word::NextHandles, configured::handle_stores())? as u16 + 1;
+    }
+    let store = HANDLES.get_ptr_mut((thread.following.store_plus_1 as u32).wrapping_sub(1))?;
     let mut kept = count;
-    if kept > MOST_HANDLES as u32 {
-        kept = MOST_HANDLES as u32;
+    if kept > FEW_HANDLES as u32 {
+        kept = FEW_HANDLES as u32;
         count_loss(thread.process, Loss::RequestsNotFollowed);
     }
     let bytes = if width == 4 { kept * 4 } else { kept * 8 };
@@ -71,6 +77,30 @@ fn copy(thread: &mut ThreadState, address: u64, count: u32, width: u32) -> Optio
     // SAFETY: reads user memory by the helper made for that, into a map value of at least the size given.
     let result = unsafe { bpf_probe_read_user(store.cast(), bytes, address as *const _) };
     if result == 0 { Some(kept) } else { None }
+}
+
+/// The same of very many. Gives how many are kept; 0: there is no room for so many.
+#[unsafe(no_mangle)]
+#[inline(never)]
+extern "C" fn copy_many(thread: *mut ThreadState, address: u64, count: u32, width: u32) -> u32 {
+    given!(thread);
+    if thread.following.many_plus_1 == 0 {
+        let Some(number) = take_number(Word::NextManyHandles, configured::many_handle_stores()) else { return 0 };
+        thread.following.many_plus_1 = number as u16 + 1;
+    }
+    let Some(store) = MANY_HANDLES.get_ptr_mut((thread.following.many_plus_1 as u32).wrapping_sub(1)) else { return 0 };
+    let mut kept = count;
+    if kept > MOST_HANDLES as u32 {
+        kept = MOST_HANDLES as u32;
+        count_loss(thread.process, Loss::RequestsNotFollowed);
+    }
+    let bytes = from_here_on(if width == 4 { kept as u64 * 4 } else { kept as u64 * 8 });
+    if bytes > MOST_HANDLES as u64 * 8 {
+        return 0;
+    }
+    // SAFETY: reads user memory by the helper made for that, into a map value of at least the size given.
+    let result = unsafe { bpf_probe_read_user(store.cast(), bytes as u32, address as *const _) };
+    if result == 0 { kept } else { 0 }
 }
 
 /// Handles that are copied by way of the stack, bytes: a hardened kernel looks up what kind of memory it copies user data to, which
@@ -131,14 +161,23 @@ extern "C" fn count_some_requests(thread: *const ThreadState, layout: *const Lay
 /// The handle at `index`.
 #[inline(always)]
 pub fn remembered(thread: &ThreadState, index: u32, width: u32) -> u64 {
-    let Some(store) = HANDLES.get_ptr(thread.following.store_plus_1.wrapping_sub(1)) else { return 0 };
-    let index = index as usize & (MOST_HANDLES - 1);
-    // SAFETY: map value pointer; the mask keeps the index within the array.
+    let following = &thread.following;
+    // SAFETY: map value pointers; the masks keep indices within the arrays.
     unsafe {
-        if width == 4 {
-            *store.cast::<u32>().add(index) as u64
+        if following.handles > FEW_HANDLES as u32 {
+            let Some(store) = MANY_HANDLES.get_ptr((following.many_plus_1 as u32).wrapping_sub(1)) else { return 0 };
+            handle_in(store.cast(), index as usize & (MOST_HANDLES - 1), width)
         } else {
-            *store.cast::<u64>().add(index)
+            let Some(store) = HANDLES.get_ptr((following.store_plus_1 as u32).wrapping_sub(1)) else { return 0 };
+            handle_in(store.cast(), index as usize & (FEW_HANDLES - 1), width)
         }
     }
+}
+
+/// # Safety
+/// There must be so many, of that width.
+#[inline(always)]
+unsafe fn handle_in(store: *const u64, index: usize, width: u32) -> u64 {
+    // SAFETY: by contract.
+    unsafe { if width == 4 { *store.cast::<u32>().add(index) as u64 } else { *store.add(index) } }
 }

@@ -5,7 +5,7 @@ use mpiprobe_common::{
     Descriptor, Layout, Loss, RequestKey, ThreadState,
     tables::Stage,
     descriptor::{NONE, completion},
-    request::{HANDLES as MOST_HANDLES, key_kind},
+    request::{HANDLES as FEW_HANDLES, key_kind},
     rules::{
         operation::is_followed,
         settling::{self, Sharers},
@@ -25,9 +25,9 @@ use crate::{
 };
 
 /// Requests that one run of the program goes through; the kernel allows 33 runs in a row.
-const CHUNK: u32 = 36;
+const CHUNK: u32 = 640;
 /// The same where flows have to be looked up, which takes the verifier long.
-const SMALL_CHUNK: u32 = 8;
+const SMALL_CHUNK: u32 = 512;
 
 /// Finds out which requests the thread's completed call has completed or started.
 #[inline(always)]
@@ -237,10 +237,10 @@ fn after_error(
 /// Requests are completed by a call that is not counted; so many handles are at the address.
 #[inline(always)]
 pub fn complete_unseen(thread: &ThreadState, address: u64, count: u32) {
-    if count > MOST_HANDLES as u32 {
+    if count > FEW_HANDLES as u32 {
         count_loss(thread.process, Loss::RequestsNotFollowed);
     }
-    for part in 0..(MOST_HANDLES as u32 / AT_ONCE) {
+    for part in 0..(FEW_HANDLES as u32 / AT_ONCE) {
         if part * AT_ONCE >= count {
             break;
         }

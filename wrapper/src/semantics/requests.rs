@@ -5,7 +5,7 @@
 use mpiprobe_common::{
     Descriptor, Loss, Request, RequestKey,
     descriptor::completion,
-    request::{HANDLES, key_kind},
+    request::{MOST_HANDLES, key_kind},
     rules::{
         call::Call as AsGiven,
         handles::{length, sender},
@@ -34,7 +34,7 @@ pub(crate) struct Given {
     freed: u64,
     /// What the request meant that it gives up; without a state: nothing.
     released: Request,
-    words: [u64; HANDLES],
+    words: [u64; MOST_HANDLES],
 }
 
 impl Given {

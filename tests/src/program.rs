@@ -101,6 +101,7 @@ pub const SEMANTICS: Program = program(
         "semantics/repeated.c",
         "semantics/errors.c",
         "semantics/inner_calls.c",
+        "semantics/many.c",
         "semantics/semantics.h",
         "gate.h",
     ],

@@ -11,6 +11,7 @@ int rank, right, left, partner;
 static const struct section *const sections[] = {
     &point_to_point, &collectives,  &datatypes,     &requests,     &communicators, &nonblocking_collectives,
     &neighbourhoods, &one_sided,    &input_output, &large,        &repeated,     &errors,        &inner_calls,
+    &many,
 };
 enum { SECTIONS = sizeof sections / sizeof *sections };
 

@@ -37,6 +37,6 @@ struct section {
 };
 
 extern const struct section point_to_point, collectives, datatypes, requests, communicators, nonblocking_collectives,
-    neighbourhoods, one_sided, input_output, large, repeated, errors, inner_calls;
+    neighbourhoods, one_sided, input_output, large, repeated, errors, inner_calls, many;
 
 #endif

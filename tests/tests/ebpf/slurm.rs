@@ -182,7 +182,7 @@ fn hung(slurm: &Slurm, mpi: Mpi) -> Result<(), Failed> {
             );
             break;
         }
-        assert!(Instant::now() < until, "{told:?}: {}", ended.printed());
+        assert!(Instant::now() < until, "{told:?}: {}\n{:?}", ended.printed(), job.output());
     }
     slurm.asked("n0", ["scancel", &number])?;
     drop(job);

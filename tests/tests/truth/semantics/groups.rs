@@ -122,13 +122,19 @@ pub(super) fn neighbourhoods(mpi: Mpi) -> Result<(), Failed> {
     for (rank, image) in section(mpi, "neighbourhoods")?.ranks {
         let rank = u64::from(rank);
         let star = if rank == 0 { 3 } else { 1 };
-        // Sources and destinations. The ends of the line have two neighbours, too: one of them is nobody.
-        let (line, graph, tree) = ((2, 2), (star, star), (rank, 3 - rank));
-        let mut variants =
-            vec![("MPI_Neighbor_", "", vec![line, graph, tree]), ("MPI_Ineighbor_", "", vec![line, tree])];
+        let end = if rank % 3 == 0 { 1 } else { 2 };
+        // Sources and destinations. Beyond the ends of the line is nobody, as in two of the plane's three directions; in the other one everybody
+        // has itself on both sides.
+        let (line, graph, tree) = ((end, end), (star, star), (rank, 3 - rank));
+        let (plane, row, alone) = ((4, 4), (3, 3), (2, 2));
+        let mut variants = vec![
+            ("MPI_Neighbor_", "", vec![line, line, plane, row, alone, graph, tree]),
+            ("MPI_Ineighbor_", "", vec![line, plane, tree]),
+        ];
         if mpi == Mpi::Mpich {
-            variants.push(("MPI_Neighbor_", "_init", vec![line]));
+            variants.push(("MPI_Neighbor_", "_init", vec![line, plane]));
         }
+        let to_any = |destinations: u64| if destinations == 0 { 0 } else { 8 };
         for (prefix, suffix, over) in variants {
             let sum = |of: &dyn Fn((u64, u64)) -> (u64, u64), over: &[(u64, u64)]| {
                 over.iter().map(|degrees| of(*degrees)).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
@@ -136,12 +142,12 @@ pub(super) fn neighbourhoods(mpi: Mpi) -> Result<(), Failed> {
             let told = |name| image.traffic.bytes(&format!("{prefix}{name}{suffix}"));
             assert_eq!(
                 told("allgather"),
-                sum(&|(sources, _)| (8, 8 * sources), &over),
+                sum(&|(from, to)| (to_any(to), 8 * from), &over),
                 "rank {rank}, {prefix}{suffix}"
             );
             assert_eq!(
                 told("allgatherv"),
-                sum(&|(sources, _)| (8, 8 * sources), &over),
+                sum(&|(from, to)| (to_any(to), 8 * from), &over),
                 "rank {rank}, {prefix}{suffix}"
             );
             assert_eq!(

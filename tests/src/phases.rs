@@ -103,6 +103,10 @@ pub fn expect_completed_unseen(profile: &Profile) -> Result<(), &'static str> {
             assert_eq!(sum(|flow| flow.calls_of_unknown_bytes), 0, "{function} of rank {rank}");
         }
         assert!(traffic.pending.is_empty(), "{:?}", traffic.pending);
+        // It has returned an error, over a communicator all the same.
+        let refused: Vec<_> = traffic.flows.iter().filter(|flow| flow.function == "MPI_Bcast").collect();
+        let is_told = matches!(refused.as_slice(), [Flow { calls: 1, communicator: Some(_), .. }]);
+        assert!(is_told, "rank {rank}: {refused:?}");
     }
     Ok(())
 }

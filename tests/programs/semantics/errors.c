@@ -67,25 +67,12 @@ static void again(void) {
     }
 }
 
-/* Ranks that are none. Such calls move nothing, over that communicator all the same. */
-static void refused(void) {
-    MPI_Comm comm;
-    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-    MPI_Comm_set_name(comm, "refused");
-    for (int i = 0; i < 3; i++)
-        EXPECT(MPI_Bcast(out, 1, MPI_INT, 99, comm) != MPI_SUCCESS);
-    for (int i = 0; i < 2; i++)
-        EXPECT(MPI_Send(out, 1, MPI_INT, 99, 1, comm) != MPI_SUCCESS);
-    MPI_Comm_free(&comm);
-}
-
 static void use(void) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     fill(out, 16, rank, 1);
     alone();
     together();
     again();
-    refused();
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }

@@ -165,8 +165,6 @@ void truth_after(struct call *call, int result) {
         return;
     }
     if (result != MPI_SUCCESS) {
-        if (call->operation != NULL)
-            truth_operation_refused(call->operation);
         free(call->operation);
         return;
     }

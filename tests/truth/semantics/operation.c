@@ -40,12 +40,6 @@ void truth_operation_begins(struct operation *operation) {
     operation->gauge = to != NULL ? to : from;
 }
 
-void truth_operation_refused(struct operation *operation) {
-    /* As if a request had been made, which moves nothing. */
-    operation->persistent = 1;
-    truth_operation_begins(operation);
-}
-
 static void receive(struct truth_amount *amount, uint64_t bytes, uint64_t capacity) {
     add(&amount->receives, 1);
     add(&amount->received, bytes);

@@ -28,8 +28,6 @@ struct operation {
 
 /* It has begun: counts what is known by then. */
 void truth_operation_begins(struct operation *operation);
-/* The call that would have begun it has returned an error: counts the call. */
-void truth_operation_refused(struct operation *operation);
 /* Counts what the status says; without one, what was posted, from whom the arguments say. */
 void truth_operation_received(const struct operation *operation, const MPI_Status *status, int ignored);
 

@@ -1,4 +1,4 @@
-# What beds of several nodes have in common; sourced. /tmp and /dev/shm are the machine's.
+# What beds of several nodes have in common; sourced. /tmp is the machine's, and but for Slurm's nodes /dev/shm, too.
 
 # `system UNPACKED MPIPROBE`: /usr with what has been unpacked besides, mpiprobe in it, and an /etc of the bed's own.
 system() {

@@ -4,6 +4,8 @@ hostname "$NODE"
 for folder in /run /var/spool /var/log; do
     mount -t tmpfs -o mode=755 none $folder
 done
+# MPICH names its shared memory after job and step, whose numbers each cluster begins anew.
+mount -t tmpfs -o mode=1777 none /dev/shm
 mkdir -p /run/munge /var/spool/slurmd /var/spool/slurmctld /var/log/mpiprobe
 chown nobody /var/log/mpiprobe
 munged --force --key-file=/etc/munge/key --socket=/run/munge/munge.socket.2 --pid-file=/run/munge/pid \

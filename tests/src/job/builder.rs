@@ -357,7 +357,7 @@ impl JobBuilder {
             Made::WithMpichInIt => compile::executable_with_mpich(self.program)?,
             Made::WithMusl => compile::executable_with_musl(self.mpi, self.program)?,
         };
-        let directory = job_directory()?;
+        let directory = job_directory(!self.srun.is_empty())?;
         let files = files::directory()?;
         if let Some(name) = &self.called {
             executable = files::copy_program(&executable, files.path(), name)?;
@@ -465,10 +465,10 @@ impl JobBuilder {
     }
 }
 
-/// In memory where possible: the counts are a mapped file, and Open MPI keeps its shared memory there.
-fn job_directory() -> Result<TempDir, JobError> {
+/// In memory where possible: the counts are a mapped file, and Open MPI keeps its shared memory there. Nodes have memory of their own.
+fn job_directory(is_of_nodes: bool) -> Result<TempDir, JobError> {
     let memory = Path::new("/dev/shm");
-    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let parent = if memory.is_dir() && !is_of_nodes { memory.to_owned() } else { std::env::temp_dir() };
     let directory =
         TempDir::with_prefix_in("mpiprobe-job-", &parent).map_err(file_error("creating a directory in", &parent))?;
     // Ranks may run as another user than the test.

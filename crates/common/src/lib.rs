@@ -47,7 +47,8 @@ pub use phase::{Phase, PhaseKey};
 pub use process::{ProcessCounters, Target};
 pub use recent::RecentCall;
 pub use request::{
-    Amount, Following, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Handles, ManyHandles, Request, RequestKey,
+    Amount, Following, FoundOperation, FoundPeer, FoundProgress, FoundRequest, FoundTag, Handles, ManyHandles, Request,
+    RequestKey,
 };
 pub use stats::{FunctionStats, InnerKey, InnerStats, Volume};
 pub use thread::{OpenCall, ThreadState};

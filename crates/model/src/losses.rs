@@ -61,7 +61,7 @@ impl Losses {
 
     /// Whether nothing was lost.
     pub fn are_none(&self) -> bool {
-        self.all().all(|(kind, count, _)| kind != Kind::lost || count == 0)
+        self.lost().iter().all(|(count, _)| *count == 0)
     }
 
     /// Why the counts are not complete, in words; empty if they are. What to do about a full table depends on the tables.

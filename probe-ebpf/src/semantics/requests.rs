@@ -26,8 +26,6 @@ use crate::{
 
 /// Requests that one run of the program goes through; the kernel allows 33 runs in a row.
 const CHUNK: u32 = 640;
-/// The same where flows have to be looked up, which takes the verifier long.
-const SMALL_CHUNK: u32 = 512;
 
 /// Finds out which requests the thread's completed call has completed or started.
 #[inline(always)]
@@ -68,7 +66,7 @@ fn has_concerned(thread: &mut ThreadState, descriptor: &Descriptor, layout: &Lay
 #[inline(always)]
 pub fn follow<const TRACED: bool>(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    match go_on::<SIMPLE, TRACED>(thread, descriptor, layout, CHUNK) {
+    match go_on::<SIMPLE, TRACED>(thread, descriptor, layout) {
         Progress::Done => conclude::<TRACED>(context, thread),
         Progress::NeedsSource => hand_over(context, thread, Stage::FollowAny),
         Progress::Later => hand_over(context, thread, Stage::Follow),
@@ -79,7 +77,7 @@ pub fn follow<const TRACED: bool>(context: &impl EbpfContext) {
 #[inline(always)]
 pub fn follow_any<const TRACED: bool>(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    match go_on::<WITH_SOURCE, TRACED>(thread, descriptor, layout, SMALL_CHUNK) {
+    match go_on::<WITH_SOURCE, TRACED>(thread, descriptor, layout) {
         Progress::Done => conclude::<TRACED>(context, thread),
         _ => hand_over(context, thread, Stage::Follow),
     }
@@ -89,7 +87,7 @@ pub fn follow_any<const TRACED: bool>(context: &impl EbpfContext) {
 #[inline(always)]
 pub fn start<const TRACED: bool>(context: &impl EbpfContext) {
     let Some((thread, descriptor, layout)) = completed() else { return };
-    match go_on::<START, TRACED>(thread, descriptor, layout, SMALL_CHUNK) {
+    match go_on::<START, TRACED>(thread, descriptor, layout) {
         Progress::Done => conclude::<TRACED>(context, thread),
         _ => hand_over(context, thread, Stage::Start),
     }
@@ -119,9 +117,8 @@ fn go_on<const WHAT: u32, const TRACED: bool>(
     thread: &mut ThreadState,
     descriptor: &Descriptor,
     layout: &Layout,
-    chunk: u32,
 ) -> Progress {
-    for _ in 0..chunk {
+    for _ in 0..CHUNK {
         if thread.following.next >= thread.following.end {
             return Progress::Done;
         }

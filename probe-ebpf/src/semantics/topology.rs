@@ -97,6 +97,9 @@ fn in_graph(cumulated: u64, rank: u32) -> Degrees {
 
 #[inline(always)]
 fn in_grid(dimensions: i32, lengths: u64, periodic: u64, rank: u32) -> Degrees {
+    if dimensions < 0 || dimensions > MOST_DIMENSIONS as i32 {
+        return Degrees::UNKNOWN;
+    }
     let mut grid = Grid::of(rank);
     for behind in 0..MOST_DIMENSIONS as i32 {
         let dimension = dimensions - 1 - behind;
@@ -110,9 +113,6 @@ fn in_grid(dimensions: i32, lengths: u64, periodic: u64, rank: u32) -> Degrees {
         if !grid.has(dimension as u32, length, periodic != 0) {
             return Degrees::UNKNOWN;
         }
-    }
-    if dimensions < 0 || dimensions > MOST_DIMENSIONS as i32 {
-        return Degrees::UNKNOWN;
     }
     grid.degrees(dimensions as u32)
 }

@@ -49,6 +49,7 @@ mod executable;
 pub mod hang;
 pub mod job;
 mod mpi;
+pub mod neighbours;
 pub mod nodes;
 pub mod open_calls;
 pub mod openmetrics;

@@ -127,6 +127,8 @@ pub const MANY_COMMUNICATORS: Program = program("many_communicators", Language::
 pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c", "counted.c", "counted.h", "gate.h"]);
 /// Checks every byte of its messages until [asked to stop](crate::Job::stop). Has own counts.
 pub const VERIFY: Program = program("verify", Language::C, &["verify.c", "counted.c", "counted.h", "gate.h"]);
+/// Messages that are received after the communicator was freed over which they were matched. Three ranks.
+pub const FREED_MESSAGE: Program = program("freed_message", Language::C, &["freed_message.c", "gate.h"]);
 /// Operations that are completed by calls that are not counted. Two ranks.
 pub const COMPLETED_UNSEEN: Program = program("completed_unseen", Language::C, &["completed_unseen.c", "gate.h"]);
 /// Phases marked by `MPI_Pcontrol`, and counting switched off: `phases [deep]`. Two ranks.

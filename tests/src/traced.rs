@@ -16,7 +16,7 @@ use mpiprobe_trace::{
 };
 
 use crate::truth::{ChangeKind, Given, Log, LoggedCall, LoggedChange, Meaning, Scope, ScopeKind, Snapshot};
-use crate::{Job, Mpi, Program};
+use crate::{Job, Mpi, Program, program};
 
 /// Where the truth library's clock is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,37 @@ pub fn recorded(
     job.wait()?.success()?;
     let compared = agreement(mpi, &path, &job, order)?;
     Ok((job, compared))
+}
+
+/// Of a job that is recorded by an engine and ends in `MPI_Abort` of rank 1, that call is in the trace, up to the end of its process.
+pub fn has_call_that_its_process_ended_in(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let options: [OsString; 4] = ["--functions".into(), "all".into(), "--trace".into(), path.clone().into()];
+    let job = Job::builder(mpi, program::EXITS).ranks(2).args(["abort"]).deadline(DEADLINE);
+    job.run_by(engine, options)?.spawn()?.wait()?;
+    let trace = TraceFiles::open(&[&path])?;
+    let definitions = trace.definitions();
+    let mut cut_short = Vec::new();
+    for location in definitions.location_ids() {
+        for event in trace.events(location, Span::ALL) {
+            if let Event::Call(call) = event?
+                && !call.has_returned
+            {
+                let process = definitions.location(location).and_then(|one| definitions.process(one.process));
+                let process = process.ok_or("a call of nobody")?;
+                cut_short.push((
+                    process.rank,
+                    call.function().function().name,
+                    Some(call.return_ns) <= process.ended_ns,
+                ));
+            }
+        }
+    }
+    if cut_short.contains(&(Some(1), "MPI_Abort", true)) {
+        return Ok(());
+    }
+    Err(format!("calls that have not returned: {cut_short:?}").into())
 }
 
 /// The trace in a file agrees with the log of a job that has ended.

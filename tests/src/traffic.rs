@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use libtest_mimic::Failed;
 use mpiprobe_functions::Group;
 
-use crate::Rank;
+use crate::profiler::Flow;
 use crate::truth::{Image, Peer};
+use crate::{Job, Mpi, Rank, program};
 
 /// Function with the one that started it, size of the communicator, and who was at the other end.
 pub type Key = (String, usize, String);
@@ -113,4 +115,29 @@ pub fn take_sums(traffic: &mut Sums, functions: &BTreeMap<String, u64>) -> BTree
         false
     });
     sums
+}
+
+/// `programs/freed_message.c` gets its messages by an engine as it does without, and so many bytes are received over communicators that are known;
+/// from whom cannot be found out any more.
+pub fn messages_over_freed_communicators(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::FREED_MESSAGE).ranks(3);
+    let mut job = job.run_by(engine, [] as [&str; 0])?.spawn()?;
+    job.wait()?.success()?;
+    let profile = job.profile()?;
+    for rank in 0..3 {
+        let row = profile.rank(rank).ok_or("a rank is missing")?;
+        for (function, bytes) in [("MPI_Mrecv", 40), ("MPI_Imrecv", 20)] {
+            let flows = row.traffic.iter().flat_map(|traffic| &traffic.flows).filter(|flow| flow.function == function);
+            let flows: Vec<_> = flows.collect();
+            let received: u64 = flows.iter().map(|flow| flow.received_bytes).sum();
+            let is_told = |flow: &&Flow| {
+                let is_whole = flow.received_at_most_bytes == 0 && flow.calls_of_unknown_bytes == 0;
+                is_whole && flow.communicator.is_some() && flow.partner == "unknown"
+            };
+            if received != bytes || !flows.iter().all(is_told) {
+                return Err(format!("{function} of rank {rank}: {flows:?}").into());
+            }
+        }
+    }
+    Ok(())
 }

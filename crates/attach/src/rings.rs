@@ -11,7 +11,7 @@ use mpiprobe_common::{
     Communicator, CommunicatorKey, CommunicatorName, EndedThread, EndedThreadKey, Flow, FlowKey, Layout, Phase,
     PhaseKey, ProcessCounters, ThreadState,
     ended_thread::ENDED_THREAD_PLACES,
-    flow::handle_of,
+    flow::{Topology, handle_of},
     tables::{self, Word},
     trace::{Line, RingHead},
 };
@@ -102,6 +102,7 @@ pub struct ReferredTables {
     flows: SharedArray<Flow>,
     communicators: SharedArray<Communicator>,
     names: SharedArray<CommunicatorName>,
+    topologies: SharedArray<Topology>,
     layouts: SharedArray<Layout>,
     phases: SharedArray<Phase>,
     processes: SharedArray<ProcessCounters>,
@@ -127,6 +128,7 @@ impl ReferredTables {
             flows: tables.mapped(tables::FLOWS)?,
             communicators: tables.mapped(tables::COMMUNICATORS)?,
             names: tables.mapped(tables::COMMUNICATOR_NAMES)?,
+            topologies: tables.mapped(tables::TOPOLOGIES)?,
             layouts: tables.mapped(tables::LAYOUTS)?,
             phases: tables.mapped(tables::PHASES)?,
             processes: tables.mapped(tables::PROCESSES)?,
@@ -208,6 +210,10 @@ impl Referred for KernelReferred {
         }
         let facts = tables.communicators.read(number as usize).filter(|facts| facts.key.process == self.slot)?;
         communicator(number, facts, &tables.names.read(number as usize)?)
+    }
+
+    fn topology(&mut self, plus_1: u32) -> Option<Topology> {
+        self.tables.topologies.read(plus_1.checked_sub(1)? as usize)
     }
 
     fn communicator_of(&mut self, handle: u64) -> Option<u32> {

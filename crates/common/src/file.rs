@@ -15,6 +15,7 @@
 //! | flows | [`Flow`], in the order of first use: those of one thread slot each, which stands in the key in the place of the process |
 //! | communicators | [`Communicator`], by number from 1 on; one of 0 at [`Communicator::first_ns`] is none |
 //! | names | [`CommunicatorName`] of each of them; zeros: it has none |
+//! | topologies | [`Topology`] of each of them, where the process has neighbours in it that are known |
 //! | requests | [`FollowedRequest`], in no order |
 //! | recent | [`RecentCall`], a ring: the last calls, while an observer looks at them |
 //! | layout | one [`Layout`]: the special values of the process's MPI library |
@@ -31,6 +32,7 @@ use crate::{
     Communicator, CommunicatorName, EndedThread, Flow, FunctionStats, Layout, Phase, ProcessCounters, RecentCall,
     Request, RequestKey, ThreadState,
     ended_thread::ENDED_THREAD_PLACES,
+    flow::Topology,
     recent::RECENT_CALLS,
     trace::{Line, RingHead},
 };
@@ -176,6 +178,7 @@ regions! {
     FLOWS_REGION: Flow = FLOWS, 256;
     COMMUNICATORS_REGION: Communicator = COMMUNICATORS, 64;
     NAMES_REGION: CommunicatorName = COMMUNICATORS, 64;
+    TOPOLOGIES_REGION: Topology = COMMUNICATORS, 4;
     REQUESTS_REGION: FollowedRequest = REQUESTS, 256;
     RECENT_REGION: RecentCall = RECENT_CALLS, RECENT_CALLS;
     LAYOUT_REGION: Layout = 1, 1;

@@ -159,8 +159,8 @@ pub struct Degrees {
     pub outdegree: u32,
     /// Bits of those, in their order, that are `MPI_PROC_NULL`: beyond the edges of a grid, where nothing comes from and nothing goes to.
     pub absent: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// Index plus one of the [`Topology`] that says who they are; 0: that is not known.
+    pub topology_plus_1: u32,
 }
 
 impl Degrees {
@@ -168,8 +168,43 @@ impl Degrees {
     pub const UNKNOWN: Self = Self::new(Self::NO_NUMBER, Self::NO_NUMBER, 0);
 
     pub const fn new(indegree: u32, outdegree: u32, absent: u32) -> Self {
-        Self { indegree, outdegree, absent, reserved: 0 }
+        Self { indegree, outdegree, absent, topology_plus_1: 0 }
     }
+
+    /// The same, with the index plus one of who they are.
+    #[must_use]
+    pub const fn told_by(self, topology_plus_1: u32) -> Self {
+        Self { topology_plus_1, ..self }
+    }
+}
+
+/// Who a process's neighbours are in the topology of a communicator. Zeros: not known. What it says is read by
+/// [`crate::rules::topology`].
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
+pub struct Topology {
+    /// One of [`topology_kind`].
+    pub kind: u32,
+    /// The process's rank in the communicator, as those who gave the lists had it: of another rank they say nothing.
+    pub rank: u32,
+    /// How many numbers there are in each list.
+    pub first_length: u32,
+    pub second_length: u32,
+    /// Of a grid, the lengths of its dimensions; of a graph, the ranks that data comes from.
+    pub first: [i32; MOST_NEIGHBOURS],
+    /// Of a grid, which of them are periodic; of a graph, the ranks that data goes to.
+    pub second: [i32; MOST_NEIGHBOURS],
+}
+
+/// Of a process with as many neighbours or more, who they are is not known. A power of two.
+pub const MOST_NEIGHBOURS: usize = 128;
+
+/// Values of [`Topology::kind`].
+pub mod topology_kind {
+    pub const GRID: u32 = 1;
+    pub const GRAPH: u32 = 2;
+    /// A graph whose first list is of both ways.
+    pub const BOTH_WAYS: u32 = 3;
 }
 
 /// The communicator that a window or file was made with.
@@ -379,6 +414,12 @@ pub const RECENT_FLOWS: usize = 1 << RECENT_BITS;
 const RECENT_BITS: u32 = 4;
 
 impl RecentFlow {
+    /// What stands for the handle of a communicator with that number that has been freed: no handle and no address of a program is that large.
+    #[inline]
+    pub const fn freed(number: u32) -> u64 {
+        1 << 63 | number as u64
+    }
+
     /// Where among a thread's [`RECENT_FLOWS`] a flow is remembered. Loops over neighbours differ by a few in one of these numbers:
     /// Fibonacci hashing gives them places of their own.
     #[inline]

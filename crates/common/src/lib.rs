@@ -105,5 +105,8 @@ pub const LIBRARIES: u32 = 64;
 /// Probes in such libraries, all together.
 pub const LIBRARY_PROBES: u32 = 32_768;
 
+/// Communicators with a topology of which it is known who the neighbours are, all processes together.
+pub const TOPOLOGIES: u32 = 2048;
+
 /// Default number of communicators that are told apart, all processes together.
 pub const COMMUNICATOR_SLOTS: u32 = 8192;

@@ -223,6 +223,9 @@ macro_rules! with_every_table {
             /// What programs call them.
             COMMUNICATOR_NAMES: Mapped<$crate::CommunicatorName> = config.communicator_slots;
 
+            /// Who neighbours are, handed out as communicators with topologies are made. Only the course of events needs them.
+            TOPOLOGIES: Mapped<$crate::flow::Topology> = if config.rings == 0 { 1 } else { $crate::TOPOLOGIES };
+
             /// Where communicators come from that have not been looked at.
             ORIGINS: Hash<$crate::CommunicatorKey, $crate::flow::Origin> = config.communicator_slots;
 
@@ -393,6 +396,7 @@ pub enum Word {
     /// Store of very many handles.
     NextManyHandles,
     NextPhase,
+    NextTopology,
     /// Not 0 while somebody looks at the last calls. Written by the observer.
     Recent,
     /// Store of latest calls.

@@ -19,6 +19,7 @@ mod sites;
 mod thread;
 
 pub use clock::clock_pair;
+pub use open_calls::UnfinishedCall;
 pub use output::Output;
 pub use process::NewSite;
 pub use recorder::{Done, Recorder};

@@ -1,7 +1,7 @@
 //! Calls that had not returned when the recording, or their process, ended: what their arguments say.
 
 use mpiprobe_common::{
-    Amount, Layout, ThreadState,
+    Amount, Layout,
     descriptor::{NONE, amount},
     layout::Memory,
     rules::{
@@ -13,6 +13,7 @@ use mpiprobe_common::{
     trace::CallRecord,
 };
 use mpiprobe_functions::FunctionId;
+use mpiprobe_observe::{ArgumentWords, ThreadSnapshot};
 
 use crate::operation::descriptor;
 
@@ -32,19 +33,49 @@ impl Arguments for Words<'_> {
     }
 }
 
-/// The function of a thread's open call, what is known of the call, and the handle of its communicator (0: none, or not known).
-pub(crate) fn open_call(state: &ThreadState, layout: &Layout) -> Option<(FunctionId, CallRecord, u64)> {
-    let number = u16::try_from(state.open_function()?).ok()?;
+/// A call that has not returned.
+#[derive(Clone, Copy, Debug)]
+pub struct UnfinishedCall {
+    pub tid: u32,
+    /// Function id.
+    pub function: u32,
+    /// Entry, ns.
+    pub started_ns: u64,
+    /// When its thread ended inside it, ns; `None`: it lives.
+    pub ended_ns: Option<u64>,
+    /// Return address.
+    pub call_site: Option<u64>,
+    pub arguments: ArgumentWords,
+}
+
+impl UnfinishedCall {
+    /// Of a thread, as it is in its table.
+    pub(crate) fn of(thread: &ThreadSnapshot) -> Option<Self> {
+        let state = &thread.state;
+        Some(Self {
+            tid: thread.tid,
+            function: state.open_function()?,
+            started_ns: state.open.started_ns,
+            ended_ns: None,
+            call_site: state.call_site(),
+            arguments: ArgumentWords::of(state),
+        })
+    }
+}
+
+/// The function of an open call, what is known of the call, and the handle of its communicator (0: none, or not known).
+pub(crate) fn open_call(open: &UnfinishedCall, layout: &Layout) -> Option<(FunctionId, CallRecord, u64)> {
+    let number = u16::try_from(open.function).ok()?;
     let function = FunctionId::from_index(number)?;
     let descriptor = descriptor(function);
     let needs_stack = usize::from(descriptor.arguments) > REGISTER_ARGUMENTS;
     // It has not succeeded (yet): what it was given is all that is known.
-    let found = Found { function: number.into(), started_ns: state.open.started_ns, result: -1, ..Found::NOTHING };
-    if needs_stack && state.has_stack == 0 {
+    let found = Found { function: number.into(), started_ns: open.started_ns, result: -1, ..Found::NOTHING };
+    if needs_stack && !open.arguments.has_stack {
         let unknown = CallRecord { function: number, started_ns: found.started_ns, ..CallRecord::NONE };
         return Some((function, unknown, 0));
     }
-    let call = Call { descriptor, layout, arguments: Words(&state.arguments) };
+    let call = Call { descriptor, layout, arguments: Words(&open.arguments.words) };
     let moves = |kind: u8| if kind & amount::KIND == amount::NOTHING { Amount::NOTHING } else { Amount::UNKNOWN };
     let found = Found {
         partners: Partners::given(&call),

@@ -6,25 +6,26 @@ use std::{
 };
 
 use mpiprobe_common::{
-    FlowKey,
+    Communicator, FlowKey,
     descriptor::NONE,
     flow::communicator_kind,
     phase::current,
     request::epoch_of,
+    rules::amount::Way,
     trace::{CallRecord, ChangeRecord, PhaseRecord, Unwritten, Words, change},
 };
 use mpiprobe_discover::printable;
 use mpiprobe_functions::{FunctionId, Group};
 use mpiprobe_observe::{CommunicatorSnapshot, Referred};
 use mpiprobe_trace::{
-    Call, Change, CommunicatorId, CommunicatorKind, Event, File, FileId, LeftOut, LocationId, Object, PhaseChange,
-    Process, ProcessId, RequestChange, SiteId, WindowId,
+    Call, Change, CommunicatorId, CommunicatorKind, Event, File, FileId, LeftOut, LocationId, Neighbours, Object,
+    PhaseChange, Process, ProcessId, RequestChange, SiteId, WindowId,
     store::{Definition, LocalCommunicator},
 };
 
 use crate::{
     numbering::Turn,
-    open_calls::open_call,
+    open_calls::{UnfinishedCall, open_call},
     operation::{descriptor, is_persistent, of_call, of_request},
     requests::Requests,
     selection::Chosen,
@@ -307,7 +308,7 @@ impl Recorded {
         Some(CommunicatorId(number))
     }
 
-    fn local(&self, number: u32, known: &CommunicatorSnapshot) -> LocalCommunicator {
+    fn local(&mut self, number: u32, known: &CommunicatorSnapshot) -> LocalCommunicator {
         let facts = &known.facts;
         let kind = match facts.kind {
             communicator_kind::WORLD => CommunicatorKind::World,
@@ -332,11 +333,18 @@ impl Recorded {
             outline: [rank(facts.first), rank(facts.middle), rank(facts.last)],
             members: listed.own,
             remote_members: listed.remote,
-            neighbours: None,
+            neighbours: self.neighbours(facts),
             was_made: facts.made_by_plus_1 != 0,
             first_ns: facts.first_ns,
             freed_ns: Some(facts.freed_ns).filter(|&ns| ns != 0),
         }
+    }
+
+    /// In the topology of a communicator; `None`: it has none, or they are not known.
+    fn neighbours(&mut self, known: &Communicator) -> Option<Neighbours> {
+        let topology = self.referred.topology(known.degrees.topology_plus_1)?;
+        let all = |way| topology.neighbours(known.rank, way).map(Iterator::collect);
+        Some(Neighbours { sources: all(Way::Arrives)?, destinations: all(Way::Leaves)? })
     }
 
     /// The name of a communicator that its process knows, or else how it was made.
@@ -459,6 +467,18 @@ impl Recorded {
         }
     }
 
+    /// The recording ends before the process. Of one that was recorded at times only, all calls are accounted for: those after the last of
+    /// these times, and those of threads that have called MPI at none of them.
+    pub(crate) fn conclude_pauses(&mut self, names: &mut Names) {
+        if !self.had_pauses {
+            return;
+        }
+        let Some((living, _)) = self.referred.threads() else { return };
+        for one in living.iter().filter(|one| one.state.calls > 0) {
+            self.thread(one.tid, one.state.first_entry_ns, names).conclude(one.state.calls);
+        }
+    }
+
     /// Since when the first of its open calls is open, and how many are; `None`: none is. Of a thread that is about to begin or end a call, or
     /// if nothing can be read, it is not known since when.
     pub(crate) fn inside(&mut self) -> Option<(u64, u32)> {
@@ -471,26 +491,39 @@ impl Recorded {
         open.reduce(|(one_ns, one), (other_ns, other)| (one_ns.min(other_ns), one.saturating_add(other)))
     }
 
-    /// Calls that are open, as they are at the end of the recording or of the process.
-    pub(crate) fn open_calls(&mut self, at_ns: u64, since_ns: u64, names: &mut Names) -> Vec<(LocationId, Event)> {
-        let Some((living, _)) = self.referred.threads() else { return Vec::new() };
+    /// Calls that are open, as they are at the end of the recording or of the process. `cut_short`: those that threads have ended inside, whose
+    /// tables do not have them any more.
+    pub(crate) fn open_calls(
+        &mut self,
+        at_ns: u64,
+        since_ns: u64,
+        cut_short: &[UnfinishedCall],
+        names: &mut Names,
+    ) -> Vec<(LocationId, Event)> {
+        let Some((living, ended)) = self.referred.threads() else { return Vec::new() };
         let layout = self.referred.layout();
+        let of_living = living.iter().filter_map(|one| Some((UnfinishedCall::of(one)?, one.state.calls)));
+        let of_ended = cut_short.iter().map(|call| {
+            let thread = ended.iter().find(|one| one.tid == call.tid && Some(one.ended_ns) == call.ended_ns);
+            (*call, thread.map_or(0, |thread| thread.calls))
+        });
         let mut open = Vec::new();
-        for one in living {
-            let Some((function, record, handle)) = open_call(&one.state, &layout) else { continue };
+        for (one, number) in of_living.chain(of_ended) {
+            let Some((function, record, handle)) = open_call(&one, &layout) else { continue };
+            let at_ns = one.ended_ns.unwrap_or(at_ns);
             let thread = self.thread(one.tid, record.started_ns, names);
             // It has returned since, and was recorded.
             if record.started_ns < thread.last_ns() {
                 continue;
             }
-            let (location, number) = (thread.location, one.state.calls);
+            let location = thread.location;
             let communicator =
                 self.referred.communicator_of(handle).and_then(|number| self.communicator(number, names));
             let mut call = Call::new(function, record.started_ns, at_ns.max(record.started_ns));
             call.number = number;
             call.has_returned = false;
             call.began_before = record.started_ns < since_ns;
-            call.call_site = self.site(one.state.call_site().unwrap_or(0), names);
+            call.call_site = self.site(one.call_site.unwrap_or(0), names);
             call.operation = of_call(function, &record, communicator, None);
             open.push((location, Event::Call(call)));
         }

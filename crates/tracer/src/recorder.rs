@@ -11,6 +11,7 @@ use mpiprobe_trace::{
 };
 
 use crate::{
+    open_calls::UnfinishedCall,
     output::Output,
     process::{Names, NewSite, Recorded},
     selection::Selection,
@@ -43,6 +44,8 @@ pub struct Recorder<O> {
     last_pass_ns: u64,
     /// From when on calls are recorded now, ns.
     since_ns: u64,
+    /// For some time nothing was recorded.
+    has_paused: bool,
     events: u64,
     calls: u64,
     /// Why something could not be written.
@@ -76,6 +79,7 @@ impl<O: Output> Recorder<O> {
             pass: 0,
             last_pass_ns: since_ns,
             since_ns,
+            has_paused: false,
             events: 0,
             calls: 0,
             trouble: None,
@@ -90,7 +94,12 @@ impl<O: Output> Recorder<O> {
         let id = ProcessId(self.next_process);
         self.next_process += 1;
         self.output.define(Definition::Process(id, process.clone()));
-        if let Some(before) = self.processes.insert(slot, Recorded::new(id, slot, process, is_whole, referred)) {
+        let mut recorded = Recorded::new(id, slot, process, is_whole, referred);
+        if self.has_paused {
+            // It may have called MPI before it was told of.
+            recorded.pause();
+        }
+        if let Some(before) = self.processes.insert(slot, recorded) {
             self.ended.push(before);
         }
         let early = self.early.remove(&slot).flatten().unwrap_or_default();
@@ -237,6 +246,7 @@ impl<O: Output> Recorder<O> {
 
     /// Nothing is recorded from now on until [`Self::resume`].
     pub fn pause(&mut self) {
+        self.has_paused = true;
         self.processes.values_mut().for_each(Recorded::pause);
     }
 
@@ -271,7 +281,7 @@ impl<O: Output> Recorder<O> {
         let Self { processes, names, selection, output, .. } = self;
         let mut open = Vec::new();
         for process in processes.values_mut() {
-            let calls = process.open_calls(at_ns, self.since_ns, names);
+            let calls = process.open_calls(at_ns, self.since_ns, &[], names);
             let mut chosen = std::mem::take(&mut process.chosen);
             // Whoever is asked for them another time has not left out another one.
             let left_out = &mut LeftOut::default();
@@ -306,10 +316,11 @@ impl<O: Output> Recorder<O> {
         self.calls
     }
 
-    /// A process has ended, and all its lines have been given. Calls that were open then are in the trace, up to that time.
+    /// A process has ended, and all its lines have been given. Calls that were open then are in the trace, up to that time; `cut_short`: those
+    /// that its tables do not have any more.
     /// Gives whether it had called MPI and had not finalised it, as far as that can be known: counting had not been switched off.
-    pub fn end_process(&mut self, slot: u32, ended_ns: u64) -> bool {
-        self.close(slot, ended_ns, true);
+    pub fn end_process(&mut self, slot: u32, ended_ns: u64, cut_short: &[UnfinishedCall]) -> bool {
+        self.close(slot, ended_ns, Some(cut_short));
         let ended = self.processes.remove(&slot);
         let was_in_mpi = ended.as_ref().is_some_and(Recorded::is_in_mpi);
         self.ended.extend(ended);
@@ -318,12 +329,17 @@ impl<O: Output> Recorder<O> {
         was_in_mpi
     }
 
-    fn close(&mut self, slot: u32, at_ns: u64, has_ended: bool) {
+    /// `cut_short`: the process has ended; see there.
+    fn close(&mut self, slot: u32, at_ns: u64, cut_short: Option<&[UnfinishedCall]>) {
+        let has_ended = cut_short.is_some();
         let (pass, since_ns) = (self.pass, self.since_ns);
         let Some(process) = self.processes.get_mut(&slot) else { return };
         let mut last = process.released(pass, true, &mut self.names);
-        last.extend(process.open_calls(at_ns, since_ns, &mut self.names));
+        last.extend(process.open_calls(at_ns, since_ns, cut_short.unwrap_or_default(), &mut self.names));
         process.note_threads(has_ended.then_some(at_ns), None);
+        if !has_ended {
+            process.conclude_pauses(&mut self.names);
+        }
         let renewed = process.renewed_communicators();
         for (location, event) in last {
             self.write(slot, location, &event);
@@ -340,7 +356,7 @@ impl<O: Output> Recorder<O> {
     pub fn finish(mut self, at_ns: u64) -> Done<O> {
         let slots: Vec<u32> = self.processes.keys().copied().collect();
         for slot in slots {
-            self.close(slot, at_ns, false);
+            self.close(slot, at_ns, None);
         }
         self.end_pass(at_ns, true);
         self.define_news();

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use mpiprobe_common::{
     Amount, Communicator, EndedThread, FlowKey, Layout, OpenCall, PhaseKey, ThreadState,
-    flow::{communicator_kind, peer},
+    flow::{Topology, communicator_kind, peer},
     phase::current,
+    thread::ARGUMENT_WORDS,
     trace::{LINE_WORDS, change},
 };
 use mpiprobe_functions::by_name;
-use mpiprobe_observe::{CommunicatorSnapshot, ThreadSnapshot};
+use mpiprobe_observe::{ArgumentWords, CommunicatorSnapshot, ThreadSnapshot};
 use mpiprobe_trace::{Bytes, Call, Change, Partner, RequestId, Transfer};
 
 use super::*;
@@ -55,6 +56,10 @@ impl Referred for Tables {
     fn communicator(&mut self, number: u32) -> Option<CommunicatorSnapshot> {
         let facts = Communicator { kind: communicator_kind::WORLD, size: 4, first_ns: 1, ..Communicator::default() };
         (number == 1).then(|| CommunicatorSnapshot { number, facts, ..CommunicatorSnapshot::default() })
+    }
+
+    fn topology(&mut self, _plus_1: u32) -> Option<Topology> {
+        None
     }
 
     fn communicator_of(&mut self, handle: u64) -> Option<u32> {
@@ -306,7 +311,7 @@ fn what_does_not_come_is_not_waited_for_for_ever_and_is_counted() {
     assert_eq!(rings.numbers(), []);
     rings.end_pass();
     assert_eq!(rings.numbers(), [(0, 1), (0, 2), (0, 5)]);
-    rings.recorder.end_process(3, 6000);
+    rings.recorder.end_process(3, 6000, &[]);
     let kept = rings.finish();
     // 0, 3 and 4, and what came after 5.
     assert_eq!((losses(&kept, 0).lost, losses(&kept, 0).left_out.calls()), (3 + 6, 0));
@@ -415,7 +420,7 @@ fn calls_that_are_open_at_the_end_are_there_up_to_it() {
     let tables = Tables { living: vec![ThreadSnapshot { tid: 70, slot: 0, state }], ..Tables::default() };
     let mut rings = Rings::new(tables, Selection::default());
     rings.call(0, &send(70, 0));
-    rings.recorder.end_process(3, 9000);
+    rings.recorder.end_process(3, 9000, &[]);
     let kept = rings.finish();
     let [_, (0, Event::Call(call))] = kept.events.as_slice() else { panic!("{:?}", kept.events) };
     assert_eq!((call.entry_ns, call.return_ns, call.has_returned, call.number), (500, 9000, false, 1));
@@ -425,6 +430,50 @@ fn calls_that_are_open_at_the_end_are_there_up_to_it() {
     assert!(
         kept.definitions.iter().any(|one| matches!(one, Definition::Process(_, known) if known.ended_ns == Some(9000)))
     );
+}
+
+/// As the kernel's programs tell it: its thread's state is another one's by then.
+#[test]
+fn a_call_that_its_thread_has_ended_in_is_there_up_to_that() {
+    let ended = EndedThread { ended_ns: 8000, tid: 70, calls: 1, first_entry_ns: 10, ..EndedThread::default() };
+    let mut rings = Rings::new(Tables { ended: vec![ended], ..Tables::default() }, Selection::default());
+    rings.call(0, &send(70, 0));
+    let function = u32::from(id("MPI_Barrier"));
+    let arguments = ArgumentWords { words: [0x4400_0000; ARGUMENT_WORDS], has_stack: false };
+    let cut_short = UnfinishedCall {
+        tid: 70,
+        function,
+        started_ns: 500,
+        ended_ns: Some(8000),
+        call_site: Some(SITE),
+        arguments,
+    };
+    rings.recorder.end_process(3, 9000, &[cut_short]);
+    let kept = rings.finish();
+    let [_, (0, Event::Call(call))] = kept.events.as_slice() else { panic!("{:?}", kept.events) };
+    assert_eq!((call.entry_ns, call.return_ns, call.has_returned, call.number), (500, 8000, false, 1));
+    assert_eq!((call.function().function().name, call.call_site), ("MPI_Barrier", Some(SiteId(0))));
+    assert_eq!(losses(&kept, 0).missing(), 0);
+}
+
+/// Calls after the last time in which it was recorded, and all of a thread that has called at none of these.
+#[test]
+fn what_was_not_to_be_recorded_until_the_end_is_counted() {
+    let living = |tid, calls| {
+        let state = ThreadState { id: tid, calls, first_entry_ns: 10, ..ThreadState::ZERO };
+        ThreadSnapshot { tid: tid as u32, slot: 0, state }
+    };
+    let tables = Tables { living: vec![living(70, 50), living(71, 7)], ..Tables::default() };
+    let mut rings = Rings::new(tables.clone(), Selection::default());
+    rings.call(0, &send(70, 0));
+    rings.end_pass();
+    rings.recorder.pause();
+    // Another one that came meanwhile.
+    rings.recorder.add(4, process(), true, Box::new(tables));
+    let kept = rings.finish();
+    let left_out: Vec<_> =
+        (0..4).map(|location| (losses(&kept, location).lost, losses(&kept, location).left_out.by_time)).collect();
+    assert_eq!(left_out, [(0, 49), (0, 7), (0, 50), (0, 7)]);
 }
 
 #[test]

@@ -167,9 +167,14 @@ impl Thread {
         self.unwritten = unwritten;
     }
 
+    /// It has made so many calls in all.
+    pub(crate) fn conclude(&mut self, calls: u64) {
+        self.numbering.conclude(calls);
+    }
+
     /// It has ended, after so many calls in all.
     pub(crate) fn end(&mut self, calls: u64, ended_ns: u64) {
-        self.numbering.conclude(calls);
+        self.conclude(calls);
         self.ended_ns = Some(ended_ns);
     }
 

@@ -315,6 +315,8 @@ impl Observation {
 
     /// Processes have ended, given by the tokens of their watches: slots, and perhaps a command's.
     pub(super) fn handle_ends(&mut self, tokens: &[u64]) {
+        // What was told of their threads before, such as the calls that they were in, is of processes that run.
+        self.handle_notices();
         let Self { kernel, targets, coverage, .. } = self;
         let (mut released, mut ended) = (Vec::new(), Vec::new());
         for slot in tokens.iter().filter_map(|&token| u32::try_from(token).ok()) {

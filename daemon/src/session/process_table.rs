@@ -216,7 +216,8 @@ impl ProcessTable {
         if let Some(entry) = self.entries.get_mut(&notice.process) {
             let open_ns = notice.time_ns.saturating_sub(started_ns);
             let call_site = user.or(call_site);
-            entry.observed.ended_in.push(EndedCall { tid, function, open_ns, call_site, arguments });
+            let ended_ns = notice.time_ns;
+            entry.observed.ended_in.push(EndedCall { tid, function, ended_ns, open_ns, call_site, arguments });
         }
     }
 

@@ -4,9 +4,13 @@ use std::{collections::BTreeMap, io, sync::Arc};
 
 use mpiprobe_attach::{AttachError, Engine, KernelRings, ReferredTables};
 use mpiprobe_common::tables::LINES;
-use mpiprobe_model::{RankState, WaitStates, analyse::Beginning};
+use mpiprobe_model::{
+    RankState, WaitStates,
+    analyse::{Beginning, EndedCall},
+};
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_trace::store::Window;
+use mpiprobe_tracer::UnfinishedCall;
 
 use super::{
     error::SessionError,
@@ -63,7 +67,8 @@ impl TracedProcesses {
             if life == Life::Running && observed.state != RankState::Running {
                 let ended_ns = tables.last_end_ns(slot).or(observed.until_ns).unwrap_or_else(monotonic_ns);
                 let has_execed = observed.state == RankState::Execed;
-                tracing.end_process(slot, End { at_ns: ended_ns, has_execed, failure: observed.failure });
+                let cut_short = observed.ended_in.iter().map(cut_short).collect();
+                tracing.end_process(slot, End { at_ns: ended_ns, has_execed, failure: observed.failure, cut_short });
                 known.insert(slot, Life::Ended);
             }
         });
@@ -121,4 +126,11 @@ impl TracedProcesses {
         self.name_sites(process_table, sites, true);
         self.tracing.finish()
     }
+}
+
+/// A call that its thread did not survive, as it is recorded.
+fn cut_short(call: &EndedCall) -> UnfinishedCall {
+    let EndedCall { tid, function, ended_ns, open_ns, call_site, arguments } = *call;
+    let started_ns = ended_ns.saturating_sub(open_ns);
+    UnfinishedCall { tid, function, started_ns, ended_ns: Some(ended_ns), call_site, arguments }
 }

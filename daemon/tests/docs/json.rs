@@ -197,6 +197,7 @@ fn profile() -> mpiprobe_model::Profile {
         ended_in: vec![EndedCall {
             tid: 2,
             function: 0,
+            ended_ns: 1,
             open_ns: 1,
             call_site: None,
             arguments: ArgumentWords::of(&ThreadState::ZERO),

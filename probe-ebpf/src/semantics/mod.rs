@@ -28,7 +28,7 @@ use mpiprobe_common::{
     Amount, Descriptor, FUNCTION_SLOTS, Layout, Loss, ThreadState, Volume,
     tables::{Stage, Word},
     descriptor::{NONE, completion},
-    flow::{Completed, peer},
+    flow::{Completed, RecentFlow, peer},
     layout::capability,
     request::certainty,
     rules::{
@@ -255,14 +255,16 @@ pub fn attribute<const TRACED: bool>(context: &impl EbpfContext) {
         thread.completed.communicator_handle = call.handle(descriptor.communicator);
     }
     let receives = descriptor.receive_amount != 0 && thread.completed.succeeded != 0;
+    let mut is_over_freed = false;
     if receives && rules::handles::receives_message(descriptor) {
         if TRACED {
             recording::write_taken_message(thread, layout);
         }
         partners.source = message::take_message(thread, layout);
         has_communicator = thread.completed.communicator_handle != 0;
+        is_over_freed = !has_communicator && thread.completed.communicator != 0;
     }
-    let mut number = 0;
+    let mut number = thread.completed.communicator;
     if descriptor.window & descriptor.file != NONE && !has_communicator && scope::find_scope(thread, descriptor, layout) != 0 {
         number = thread.completed.communicator;
         // The members of a communicator cannot be found any more when it has been freed.
@@ -272,6 +274,10 @@ pub fn attribute<const TRACED: bool>(context: &impl EbpfContext) {
     }
     if receives {
         partners.source = completed_source(&call, partners.source);
+        // As with windows: whom ranks are of cannot be found any more.
+        if is_over_freed && partners.source >= 0 {
+            partners.source = peer::UNKNOWN;
+        }
     }
     thread.completed.destination = partners.destination;
     thread.completed.source = partners.source;
@@ -286,6 +292,7 @@ pub fn attribute<const TRACED: bool>(context: &impl EbpfContext) {
         next(context, if parent::is_concerned(descriptor) { Stage::Relate } else { look_or_measure(thread) });
         return;
     }
+    let handle = if is_over_freed { RecentFlow::freed(number) } else { handle };
     let in_which = flow::In { has_communicator, handle, number };
     thread.completed.flow_plus_1 = flow::find(thread, layout, in_which, partners.first());
     if partners.are_two() {

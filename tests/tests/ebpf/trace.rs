@@ -16,7 +16,10 @@ use mpiprobe_tests::check::complete;
 use mpiprobe_tests::profiler::binary;
 use mpiprobe_tests::second_user::{home_of, nobody_else};
 use mpiprobe_tests::service::NodeService;
-use mpiprobe_tests::traced::{Comparison, Extent, Order, agreement, agreement_of, agreement_of_files, recorded};
+use mpiprobe_tests::traced::{
+    Comparison, Extent, Order, agreement, agreement_of, agreement_of_files, has_call_that_its_process_ended_in,
+    recorded,
+};
 use mpiprobe_tests::waits::wait_states;
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, Requirement, program, requirement};
 use mpiprobe_trace::store::TraceFiles;
@@ -42,6 +45,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         case("messages", &program::MEANING_OF_MESSAGES),
         case("scopes", &program::MEANING_OF_SCOPES),
         trial_with(mpi, Language::C, "trace_of_threads_of_a_job_that_runs", move || of_threads(mpi)),
+        trial_with(mpi, Language::C, "trace_of_a_call_that_its_process_ended_in", move || {
+            has_call_that_its_process_ended_in(mpi, "ebpf")
+        }),
         trial_with(mpi, Language::C, "trace_in_windows", move || in_windows(mpi)),
         requirement::trial(named("trace_by_the_service"), &needs, move || by_service(mpi)),
         requirement::trial(named("trace_of_several_nodes"), &needs, move || of_nodes(mpi)),

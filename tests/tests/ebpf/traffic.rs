@@ -4,6 +4,7 @@ use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::campaign::Lacks;
 use mpiprobe_tests::campaign::traffic::{Attached, C, CXX, Case, F08, HPCC, MPI4PY, SCOPES, SESSION, THREADS, agrees};
 use mpiprobe_tests::check::expect_all_completed;
+use mpiprobe_tests::traffic::messages_over_freed_communicators;
 use mpiprobe_tests::{Job, Language, Mpi, Program, Requirement, program, requirement};
 
 use crate::trial_with;
@@ -33,6 +34,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         }
     };
     let mut tests: Vec<Trial> = cases.into_iter().map(trial).collect();
+    tests.push(trial_with(mpi, Language::C, "messages_over_freed_communicators", move || {
+        messages_over_freed_communicators(mpi, "ebpf")
+    }));
     tests.push(trial_with(mpi, Language::C, "run_understands_short_jobs", move || short_jobs(mpi)));
     tests.push(trial_with(mpi, Language::C, "run_sees_completions_of_requests_that_are_complete_at_once", move || {
         let mut job = Job::builder(mpi, program::AT_ONCE)

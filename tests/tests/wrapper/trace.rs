@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::traced::{Order, recorded};
+use mpiprobe_tests::traced::{Order, has_call_that_its_process_ended_in, recorded};
 use mpiprobe_tests::{Job, Language, Mpi, Program, program};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
@@ -29,6 +29,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         case("messages", program::SEMANTICS, &program::MEANING_OF_MESSAGES),
         case("scopes", program::SEMANTICS, scopes),
         case("threads", program::SEMANTICS_THREADS, &["4", "50"]),
+        trial(mpi, Language::C, "trace_of_a_call_that_its_process_ended_in", move || {
+            has_call_that_its_process_ended_in(mpi, "wrapper")
+        }),
         trial(mpi, Language::C, "flight_of_a_job_that_fails", move || flight(mpi)),
     ]
 }

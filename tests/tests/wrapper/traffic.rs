@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::expect_all_completed;
-use mpiprobe_tests::traffic::{bounded, differences, hide, seen, take_sums, told};
+use mpiprobe_tests::traffic::{bounded, differences, hide, messages_over_freed_communicators, seen, take_sums, told};
 use mpiprobe_tests::{Job, Language, Mpi, Program, Requirement, program, requirement};
 
 use crate::check::complete;
@@ -58,6 +58,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         cases.push(HPCC);
     }
     let mut tests: Vec<Trial> = cases.into_iter().map(|case| case_trial(mpi, case)).collect();
+    tests.push(trial(mpi, Language::C, "messages_over_freed_communicators", move || {
+        messages_over_freed_communicators(mpi, "wrapper")
+    }));
     tests.push(trial(mpi, Language::C, "completions_of_requests_that_are_complete_at_once", move || {
         let job = Job::builder(mpi, program::AT_ONCE).ranks(2).args(["10", "100"]);
         let mut job = job.profiled([] as [&str; 0])?.spawn()?;

@@ -7,8 +7,8 @@ use core::{
 
 use mpiprobe_common::{
     Communicator, CommunicatorKey, Loss,
-    file::{COMMUNICATORS, COMMUNICATORS_REGION, NAMES_REGION},
-    flow::{Degrees, NAME_LENGTH, Origin, communicator_kind, distinct_communicators, handle_of, peer},
+    file::{COMMUNICATORS, COMMUNICATORS_REGION, NAMES_REGION, TOPOLOGIES_REGION},
+    flow::{Degrees, NAME_LENGTH, Origin, Topology, communicator_kind, distinct_communicators, handle_of, peer},
     rules::communicators::{self, Communicators},
 };
 
@@ -18,7 +18,7 @@ use super::{
     library::{AskHandle, Library},
     origins,
     scope::Over,
-    topology,
+    topology::Neighbours,
 };
 use crate::{clock::monotonic_ns, file, header, message::SavedErrno, process};
 
@@ -44,37 +44,43 @@ pub(super) fn number(library: &Library, handle: u64) -> u32 {
     }
     match HANDLES.find(handle) {
         // Asked before, and outside of what only one thread may do at a time: MPI may have to wait for others.
-        0 => ask(library, handle).map_or(0, |mut found| {
+        0 => ask(library, handle).map_or(0, |(mut found, topology)| {
             come_from(&mut found, origins::take(handle));
-            HANDLES.find_or_make(handle, || write(found))
+            HANDLES.find_or_make(handle, || write(found, topology.as_ref()))
         }),
         known => known,
     }
 }
 
-/// Writes down what is known of a communicator. Gives its index, if there is room.
-fn write(found: Communicator) -> Option<u32> {
+/// Writes down what is known of a communicator, and its topology at the same index. Gives that, if there is room.
+fn write(mut found: Communicator, topology: Option<&Topology>) -> Option<u32> {
     let place = process::take_number(header::communicators(), COMMUNICATORS)
         .and_then(|index| file::place(COMMUNICATORS_REGION, index).map(|place| (index, place)));
     let Some((index, place)) = place else {
         process::count_loss(Loss::CommunicatorTableFull);
         return None;
     };
+    if let (Some(topology), Some(place)) = (topology, file::place(TOPOLOGIES_REGION, index)) {
+        // SAFETY: an entry that nobody else has.
+        unsafe { place.as_ptr().write(*topology) };
+        found.degrees = found.degrees.told_by(index + 1);
+    }
     // SAFETY: an entry that nobody else has.
     unsafe { place.as_ptr().write(found) };
     Some(index)
 }
 
-fn ask(library: &Library, handle: u64) -> Option<Communicator> {
+fn ask(library: &Library, handle: u64) -> Option<(Communicator, Option<Topology>)> {
     let _errno = SavedErrno::save();
     let is_inter = Library::ask(library.comm_test_inter, handle)? != 0;
     let count = |question| Library::ask(question, handle).and_then(|answer| u32::try_from(answer).ok());
     let rank = count(library.comm_rank)?;
     // Only within a group is there a topology.
-    let degrees = if is_inter { None } else { topology::degrees(library, handle, rank) };
+    let neighbours = if is_inter { None } else { Neighbours::of(library, handle, rank) };
+    let degrees = neighbours.as_ref().map_or(Degrees::UNKNOWN, |neighbours| neighbours.degrees);
     let size = count(library.comm_size)?;
     let [first, middle, last] = members(library, handle, is_inter, size);
-    Some(Communicator {
+    let found = Communicator {
         key: CommunicatorKey { process: 0, kind: handle_of::COMMUNICATOR, handle },
         context: 0,
         rank,
@@ -82,13 +88,14 @@ fn ask(library: &Library, handle: u64) -> Option<Communicator> {
         remote_size: if is_inter { count(library.comm_remote_size)? } else { 0 },
         is_inter: u32::from(is_inter),
         first_ns: monotonic_ns(),
-        degrees: degrees.unwrap_or(Degrees::UNKNOWN),
+        degrees,
         kind: communicators::kind(&library.layout.constants, handle),
         first,
         middle,
         last,
         ..Communicator::default()
-    })
+    };
+    Some((found, neighbours.map(|neighbours| neighbours.topology)))
 }
 
 /// Some members, which tell it from others: see [`Communicator::first`].

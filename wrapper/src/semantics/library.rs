@@ -29,6 +29,10 @@ pub(super) type Free = unsafe extern "C" fn(*mut u64) -> c_int;
 /// `MPI_Graph_neighbors_count`, `MPI_Dist_graph_neighbors_count`.
 pub(super) type CountNeighbours = unsafe extern "C" fn(u64, c_int, *mut c_int) -> c_int;
 pub(super) type CountBothWays = unsafe extern "C" fn(u64, *mut c_int, *mut c_int, *mut c_int) -> c_int;
+/// `MPI_Graph_neighbors`, `MPI_Dist_graph_neighbors`: who they are, with their weights in the latter; as many as there is room for.
+pub(super) type ListNeighbours = unsafe extern "C" fn(u64, c_int, c_int, *mut c_int) -> c_int;
+pub(super) type ListBothWays =
+    unsafe extern "C" fn(u64, c_int, *mut c_int, *mut c_int, c_int, *mut c_int, *mut c_int) -> c_int;
 /// `MPI_Cart_get`: so many dimensions with their lengths, whether they are periodic, and where in them the process is.
 pub(super) type AskGrid = unsafe extern "C" fn(u64, c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int;
 pub(super) type AskState = unsafe extern "C" fn(*mut c_int) -> c_int;
@@ -52,7 +56,9 @@ pub(crate) struct Library {
     pub(super) cart_dimensions: Option<Ask>,
     pub(super) cart_get: Option<AskGrid>,
     pub(super) graph_neighbours: Option<CountNeighbours>,
+    pub(super) graph_neighbour_list: Option<ListNeighbours>,
     pub(super) distributed_neighbours: Option<CountBothWays>,
+    pub(super) distributed_neighbour_lists: Option<ListBothWays>,
     pub(super) translate_ranks: Option<Translate>,
     pub(super) free_group: Option<Free>,
     pub(super) initialized: Option<AskState>,
@@ -106,6 +112,10 @@ pub(crate) fn find(path: &[u8]) {
             cart_get: after_this(c"PMPI_Cart_get").map(|f| transmute::<*mut c_void, AskGrid>(f)),
             graph_neighbours: after_this(c"PMPI_Graph_neighbors_count")
                 .map(|f| transmute::<*mut c_void, CountNeighbours>(f)),
+            graph_neighbour_list: after_this(c"PMPI_Graph_neighbors")
+                .map(|f| transmute::<*mut c_void, ListNeighbours>(f)),
+            distributed_neighbour_lists: after_this(c"PMPI_Dist_graph_neighbors")
+                .map(|f| transmute::<*mut c_void, ListBothWays>(f)),
             distributed_neighbours: after_this(c"PMPI_Dist_graph_neighbors_count")
                 .map(|f| transmute::<*mut c_void, CountBothWays>(f)),
             translate_ranks: after_this(c"PMPI_Group_translate_ranks").map(|f| transmute::<*mut c_void, Translate>(f)),

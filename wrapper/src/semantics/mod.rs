@@ -336,8 +336,8 @@ fn attribute(call: &Call<'_>, succeeded: bool) -> Traffic {
     let mut over = Over::given(call);
     let receives = descriptor.receive_amount != 0 && succeeded;
     if receives && handles_rules::receives_message(descriptor) {
-        let (from, communicator) = requests::take_message(call);
-        (partners.source, over) = (from, communicator.map_or(Over::Nothing, Over::Communicator));
+        let sender = requests::take_message(call);
+        (partners.source, over) = (sender.source, Over::of(sender));
     }
     if receives {
         partners.source = completed_source(&call.given(), partners.source);

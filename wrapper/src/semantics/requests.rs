@@ -8,7 +8,7 @@ use mpiprobe_common::{
     request::{MOST_HANDLES, key_kind},
     rules::{
         call::Call as AsGiven,
-        handles::{length, sender},
+        handles::{Sender, length, sender},
         operation::{self, Times, is_followed},
         settling::{self, Sharers},
         tables::{Operations as _, What},
@@ -18,6 +18,7 @@ use mpiprobe_common::{
 use super::{
     Call, Traffic,
     arguments::{Arguments, Own, handle_at},
+    communicator,
     library::Library,
     store,
     tables::OfThread,
@@ -146,14 +147,13 @@ pub(super) fn matched(call: &Call<'_>, traffic: &Traffic) {
 }
 
 /// Whom the message is from that the completed call has received, and over which communicator.
-pub(super) fn take_message(call: &Call<'_>) -> (i32, Option<u64>) {
-    let (source, communicator) = sender(&call.library.layout, given(call, 0), |handle| {
+pub(super) fn take_message(call: &Call<'_>) -> Sender {
+    sender(&call.library.layout, given(call, 0), |handle| {
         let message = store::take(key_kind::MESSAGE, handle, call.started_ns)?;
         let key = RequestKey { process: number_of(call.local), kind: key_kind::MESSAGE, handle };
         call.tables().changed(&key, &message, What::Completes { status: 0 });
-        Some((message.source, message.communicator))
-    });
-    (source, Some(communicator).filter(|&handle| handle != 0))
+        Some(Sender::of(&message, communicator::is_alive))
+    })
 }
 
 /// The call was given a message that nobody asks about: it is received now, unless the call has refused to.

@@ -4,7 +4,12 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use mpiprobe_common::{Loss, descriptor::NONE, flow::peer, rules::communicators::Scope};
+use mpiprobe_common::{
+    Loss,
+    descriptor::NONE,
+    flow::{RecentFlow, peer},
+    rules::{communicators::Scope, handles::Sender},
+};
 
 use super::{Call, arguments::Own, communicator, library::Library, row::row};
 use crate::process;
@@ -14,6 +19,8 @@ use crate::process;
 pub(super) enum Over {
     Nothing,
     Communicator(u64),
+    /// One that has been freed, by its number: its handle may mean another one.
+    Freed(u32),
     Scope(Scope),
 }
 
@@ -41,9 +48,20 @@ impl Over {
         Scope::given(&call.given()).map_or(Self::Nothing, Self::Scope)
     }
 
+    /// What a received message came over.
+    pub(super) fn of(sender: Sender) -> Self {
+        match sender.communicator {
+            0 if sender.is_over_freed() => Self::Freed(sender.number),
+            0 => Self::Nothing,
+            handle => Self::Communicator(handle),
+        }
+    }
+
+    /// What tells it from others.
     pub(super) fn handle(self) -> u64 {
         match self {
             Self::Nothing => 0,
+            Self::Freed(number) => RecentFlow::freed(number),
             Self::Communicator(handle) | Self::Scope(Scope { handle, .. }) => handle,
         }
     }
@@ -54,20 +72,18 @@ impl Over {
 
     /// The communicator's number; 0: not known.
     pub(super) fn number(self, library: &Library) -> u32 {
-        if let Self::Communicator(handle) = self {
-            return communicator::number(library, handle);
+        match self {
+            Self::Nothing => 0,
+            Self::Communicator(handle) => communicator::number(library, handle),
+            Self::Freed(number) => number,
+            Self::Scope(scope) => entry(scope).map_or(0, |entry| entry.number.load(Ordering::Acquire)),
         }
-        self.scope().and_then(entry).map_or(0, |entry| entry.number.load(Ordering::Acquire))
-    }
-
-    fn scope(self) -> Option<Scope> {
-        if let Self::Scope(scope) = self { Some(scope) } else { None }
     }
 
     /// Itself if it has been seen to exist.
     pub(super) fn if_known(self, library: &Library) -> Self {
         let is_known = match self {
-            Self::Nothing => true,
+            Self::Nothing | Self::Freed(_) => true,
             Self::Communicator(handle) => communicator::is_known(library, handle),
             Self::Scope(scope) => entry(scope).is_some(),
         };
@@ -85,7 +101,7 @@ impl Over {
             Self::Scope(Scope { is_file: false, handle }) => {
                 communicator::world_rank_of_member(library, library.win_group, handle, rank)
             }
-            Self::Nothing | Self::Scope(_) => peer::UNKNOWN,
+            Self::Nothing | Self::Freed(_) | Self::Scope(_) => peer::UNKNOWN,
         }
     }
 }

@@ -1,9 +1,10 @@
-//! How many neighbours a process has in a communicator: the number of buffers that neighbourhood collectives send and receive.
+//! How many neighbours a process has in a communicator, which is the number of buffers that neighbourhood collectives send and
+//! receive; and who they are.
 
 use core::ffi::c_int;
 
 use mpiprobe_common::{
-    flow::Degrees,
+    flow::{Degrees, MOST_NEIGHBOURS, Topology, topology_kind},
     layout::handle_kind,
     rules::topology::{Grid, MOST_DIMENSIONS},
 };
@@ -25,52 +26,96 @@ fn kinds(library: &Library) -> Kinds {
     }
 }
 
-/// `None`: there are none, or the library does not tell.
-pub(super) fn degrees(library: &Library, handle: u64, rank: u32) -> Option<Degrees> {
-    let (kinds, kind) = (kinds(library), Library::ask(library.topo_test, handle)?);
-    let (mut sources, mut destinations, mut weighted) = (0, 0, 0);
-    if kind == kinds.cartesian {
-        return grid(library, handle, rank);
-    } else if kind == kinds.graph {
-        let rank = c_int::try_from(rank).ok()?;
+/// Neighbours that are known. Lists that there is no room for are of no kind.
+pub(super) struct Neighbours {
+    pub(super) degrees: Degrees,
+    pub(super) topology: Topology,
+}
+
+impl Neighbours {
+    /// `None`: there are none, or the library does not tell.
+    pub(super) fn of(library: &Library, handle: u64, rank: u32) -> Option<Self> {
+        let (kinds, kind) = (kinds(library), Library::ask(library.topo_test, handle)?);
+        if kind == kinds.cartesian {
+            Self::in_grid(library, handle, rank)
+        } else if kind == kinds.graph {
+            Self::in_graph(library, handle, rank)
+        } else if kind == kinds.distributed {
+            Self::in_distributed_graph(library, handle, rank)
+        } else {
+            None
+        }
+    }
+
+    fn in_graph(library: &Library, handle: u64, rank: u32) -> Option<Self> {
+        let own = c_int::try_from(rank).ok()?;
+        let mut count = 0;
         // SAFETY: as the standard defines it; the communicator exists and has a graph.
-        if unsafe { library.graph_neighbours?(handle, rank, &raw mut sources) } != 0 {
+        if unsafe { library.graph_neighbours?(handle, own, &raw mut count) } != 0 {
             return None;
         }
-        destinations = sources;
-    } else if kind == kinds.distributed {
+        let degree = u32::try_from(count).ok()?;
+        let mut topology = Topology { rank, first_length: degree, ..Topology::NONE };
+        if has_room_for(degree)
+            && let Some(list) = library.graph_neighbour_list
+            // SAFETY: as above, and there is room for that many.
+            && unsafe { list(handle, own, count, topology.first.as_mut_ptr()) } == 0
+        {
+            topology.kind = topology_kind::BOTH_WAYS;
+        }
+        Some(Self { degrees: Degrees::new(degree, degree, 0), topology })
+    }
+
+    fn in_distributed_graph(library: &Library, handle: u64, rank: u32) -> Option<Self> {
+        let (mut sources, mut destinations, mut weighted) = (0, 0, 0);
         let count = library.distributed_neighbours?;
-        // SAFETY: as above.
+        // SAFETY: as the standard defines it; the communicator exists and has a distributed graph.
         if unsafe { count(handle, &raw mut sources, &raw mut destinations, &raw mut weighted) } != 0 {
             return None;
         }
-    } else {
-        return None;
+        let (indegree, outdegree) = (u32::try_from(sources).ok()?, u32::try_from(destinations).ok()?);
+        let mut topology = Topology { rank, first_length: indegree, second_length: outdegree, ..Topology::NONE };
+        if has_room_for(indegree)
+            && has_room_for(outdegree)
+            && let Some(list) = library.distributed_neighbour_lists
+        {
+            let (first, second) = (topology.first.as_mut_ptr(), topology.second.as_mut_ptr());
+            // Nobody asks for weights, but each library has another value that says so.
+            let (mut of_first, mut of_second) = ([0; MOST_NEIGHBOURS], [0; MOST_NEIGHBOURS]);
+            let (of_first, of_second) = (of_first.as_mut_ptr(), of_second.as_mut_ptr());
+            // SAFETY: as above, and there is room for that many.
+            let result = unsafe { list(handle, sources, first, of_first, destinations, second, of_second) };
+            topology.kind = if result == 0 { topology_kind::GRAPH } else { 0 };
+        }
+        Some(Self { degrees: Degrees::new(indegree, outdegree, 0), topology })
     }
-    Some(Degrees::new(u32::try_from(sources).ok()?, u32::try_from(destinations).ok()?, 0))
-}
 
-fn grid(library: &Library, handle: u64, rank: u32) -> Option<Degrees> {
-    const MOST: usize = MOST_DIMENSIONS as usize;
-    let count = u32::try_from(Library::ask(library.cart_dimensions, handle)?).ok()?;
-    if count > MOST_DIMENSIONS {
-        return None;
-    }
-    let (mut lengths, mut periodic, mut place) = ([0; MOST], [0; MOST], [0; MOST]);
-    let ask = library.cart_get?;
-    // SAFETY: as the standard defines it; the communicator exists and has a grid, and there is room for that many.
-    let result = unsafe {
-        ask(handle, MOST_DIMENSIONS as c_int, lengths.as_mut_ptr(), periodic.as_mut_ptr(), place.as_mut_ptr())
-    };
-    if result != 0 {
-        return None;
-    }
-    let mut grid = Grid::of(rank);
-    for dimension in (0..count).rev() {
-        let index = dimension as usize;
-        if !grid.has(dimension, *lengths.get(index)?, *periodic.get(index)? != 0) {
+    fn in_grid(library: &Library, handle: u64, rank: u32) -> Option<Self> {
+        const MOST: usize = MOST_DIMENSIONS as usize;
+        let count = u32::try_from(Library::ask(library.cart_dimensions, handle)?).ok()?;
+        if count > MOST_DIMENSIONS {
             return None;
         }
+        let kind = topology_kind::GRID;
+        let mut topology = Topology { kind, first_length: count, second_length: count, ..Topology::NONE };
+        let mut place = [0; MOST];
+        let ask = library.cart_get?;
+        let (lengths, periodic) = (topology.first.as_mut_ptr(), topology.second.as_mut_ptr());
+        // SAFETY: as the standard defines it; the communicator exists and has a grid, and there is room for that many.
+        if unsafe { ask(handle, MOST_DIMENSIONS as c_int, lengths, periodic, place.as_mut_ptr()) } != 0 {
+            return None;
+        }
+        let mut grid = Grid::of(rank);
+        for dimension in (0..count).rev() {
+            let index = dimension as usize;
+            if !grid.has(dimension, *topology.first.get(index)?, *topology.second.get(index)? != 0) {
+                return None;
+            }
+        }
+        Some(Self { degrees: grid.degrees(count), topology })
     }
-    Some(grid.degrees(count))
+}
+
+const fn has_room_for(degree: u32) -> bool {
+    (degree as usize) < MOST_NEIGHBOURS
 }

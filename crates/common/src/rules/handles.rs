@@ -6,6 +6,7 @@ use crate::{
     descriptor::{NONE, completion, frees},
     flow::peer,
     layout::Layout,
+    request::Request,
 };
 
 /// Where a call is given handles that it may set to others, which are therefore looked at when it is entered: of requests that it settles,
@@ -82,16 +83,45 @@ pub const fn completed(descriptor: &Descriptor, first: u64, second: u64) -> (u64
     (second, if count > 0 { count as u32 } else { 0 })
 }
 
-/// From whom a received message was, and the handle of the communicator (0: not known). `given` is the message's handle, if it could be
-/// read at the entry; `find` says the same of one that was matched.
+/// Where a received message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    /// Rank in the communicator, or one of [`peer`].
+    pub source: i32,
+    /// Handle of the communicator; 0: not known, or it has been freed since the message was matched (MPI-4.1, section 7.4.3), and
+    /// the handle may mean another one.
+    pub communicator: u64,
+    /// Its number; 0: not known.
+    pub number: u32,
+}
+
+impl Sender {
+    const UNKNOWN: Self = Self { source: peer::UNKNOWN, communicator: 0, number: 0 };
+
+    /// Of a message that a probe has matched. `is_alive` says whether a handle still means the communicator with a number.
+    #[inline(always)]
+    pub fn of(message: &Request, is_alive: impl FnOnce(u32, u64) -> bool) -> Self {
+        let Request { source, communicator, communicator_number: number, .. } = *message;
+        let is_alive = number == 0 || is_alive(number, communicator);
+        Self { source, communicator: if is_alive { communicator } else { 0 }, number }
+    }
+
+    /// Whether its communicator is known, but cannot be asked about any more: whom ranks in it are of.
+    #[inline(always)]
+    pub const fn is_over_freed(&self) -> bool {
+        self.communicator == 0 && self.number != 0
+    }
+}
+
+/// Of a message whose handle is `given`, if that could be read at the entry; `find` says it of one that was matched.
 #[inline(always)]
-pub fn sender(layout: &Layout, given: Option<u64>, find: impl FnOnce(u64) -> Option<(i32, u64)>) -> (i32, u64) {
+pub fn sender(layout: &Layout, given: Option<u64>, find: impl FnOnce(u64) -> Option<Sender>) -> Sender {
     match given {
-        Some(handle) if handle == layout.constants.message_no_proc => (peer::NULL, 0),
+        Some(handle) if handle == layout.constants.message_no_proc => Sender { source: peer::NULL, ..Sender::UNKNOWN },
         Some(handle) => match find(handle) {
             Some(found) => found,
-            None => (peer::UNKNOWN, 0),
+            None => Sender::UNKNOWN,
         },
-        None => (peer::UNKNOWN, 0),
+        None => Sender::UNKNOWN,
     }
 }

@@ -10,3 +10,4 @@ mod engine;
 mod recording;
 mod requests;
 mod setting;
+mod topologies;

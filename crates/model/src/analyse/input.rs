@@ -57,6 +57,8 @@ pub struct Identity {
 pub struct EndedCall {
     pub tid: u32,
     pub function: u32,
+    /// When the thread ended, ns.
+    pub ended_ns: u64,
     /// How long it had been open, ns.
     pub open_ns: u64,
     pub call_site: Option<u64>,

@@ -17,8 +17,9 @@ use mpiprobe_common::{
     EndedThread, FlowKey, Layout, PhaseKey,
     file::{
         COMMUNICATORS_REGION, FLOWS_REGION, Header, LINES_REGION, NAMES_REGION, PHASES_REGION, RING_LINES, RINGS,
-        RINGS_REGION, Region,
+        RINGS_REGION, Region, TOPOLOGIES_REGION,
     },
+    flow::Topology,
     trace::{Line, RingHead},
 };
 
@@ -120,6 +121,10 @@ impl Referred for FileReferred {
         let index = number.checked_sub(1)?;
         let (facts, name) = (self.rings.entry(COMMUNICATORS_REGION, index)?, self.rings.entry(NAMES_REGION, index)?);
         communicator(number, facts, &name)
+    }
+
+    fn topology(&mut self, plus_1: u32) -> Option<Topology> {
+        self.rings.entry(TOPOLOGIES_REGION, plus_1.checked_sub(1)?)
     }
 
     fn communicator_of(&mut self, handle: u64) -> Option<u32> {

@@ -6,7 +6,9 @@ mod reader;
 use std::io;
 
 pub use file::{FileReferred, FileRings};
-use mpiprobe_common::{Communicator, CommunicatorName, EndedThread, FlowKey, Layout, PhaseKey, trace::Line};
+use mpiprobe_common::{
+    Communicator, CommunicatorName, EndedThread, FlowKey, Layout, PhaseKey, flow::Topology, trace::Line,
+};
 pub use reader::{Drained, RingReader};
 
 use crate::{CommunicatorSnapshot, ThreadSnapshot};
@@ -34,6 +36,9 @@ pub trait Referred {
 
     /// What is known of a communicator, by number.
     fn communicator(&mut self, number: u32) -> Option<CommunicatorSnapshot>;
+
+    /// Who the process's neighbours are in the topology of an index, plus one.
+    fn topology(&mut self, plus_1: u32) -> Option<Topology>;
 
     /// The number of the communicator that a handle means now.
     fn communicator_of(&mut self, handle: u64) -> Option<u32>;

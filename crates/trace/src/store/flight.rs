@@ -32,7 +32,7 @@ pub struct FlightBuffer {
     /// By location.
     open: Vec<OpenChunk>,
     open_bytes: u64,
-    /// End of the last event of all, ns.
+    /// End of the last event of all, ns; of a call that did not return, its entry.
     newest_ns: u64,
     /// Whether less than the span is kept, because there is no room for it.
     is_short: bool,
@@ -61,7 +61,9 @@ impl FlightBuffer {
         }
         open.push(event);
         self.open_bytes += OPEN_EVENT;
-        self.newest_ns = self.newest_ns.max(event.end_ns());
+        // A call that its process's end has cut short may have been open for long: what came before it is what is asked for.
+        let has_ended = event.call().is_none_or(|call| call.has_returned);
+        self.newest_ns = self.newest_ns.max(if has_ended { event.end_ns() } else { event.time_ns() });
         if open.columns.count() >= most {
             self.close(location)?;
             self.make_room();

@@ -149,3 +149,21 @@ fn the_phase_is_known_and_earlier_losses_are_not_missed() {
     let losses = trace.definitions().locations[0].losses;
     assert_eq!((losses.lost, losses.left_out.by_pressure, losses.left_out.by_time), (1, 0, 100 - calls + 9));
 }
+
+/// A job that hung before it was ended is kept as it was when it stood still.
+#[test]
+fn a_call_that_did_not_return_drops_nothing() {
+    let made = HandMade::of_ranks(1);
+    let mut buffer = FlightBuffer::new(FlightSpan::Time(SECOND), 1 << 20);
+    copy::define(&made.definitions, |definition| buffer.define(definition));
+    for number in 0..10 {
+        let mut one = call("MPI_Barrier", (number + 1) * SECOND / 20, (number + 1) * SECOND / 20 + 9);
+        one.number = number;
+        buffer.push(LocationId(0), &Event::Call(one)).unwrap();
+    }
+    let mut last = call("MPI_Recv", SECOND, 30 * SECOND);
+    (last.number, last.has_returned) = (10, false);
+    buffer.push(LocationId(0), &Event::Call(last)).unwrap();
+    buffer.trim().unwrap();
+    assert_eq!(events(&read(&buffer.dump(&[]).unwrap()).0, 0).len(), 11);
+}

@@ -20,7 +20,7 @@ use mpiprobe_trace::{
     Event, LocationId, Process, SiteId,
     store::{Definition, FlightBuffer, TraceWriter, Window, WriteError},
 };
-use mpiprobe_tracer::{Done, NewSite, Output, Recorder, clock_pair};
+use mpiprobe_tracer::{Done, NewSite, Output, Recorder, UnfinishedCall, clock_pair};
 
 use super::{
     dumps::Asked,
@@ -44,13 +44,15 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 const RENEW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// That a process has ended.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::session) struct End {
     pub at_ns: u64,
     /// It goes on as another program.
     pub has_execed: bool,
     /// With what it has ended, if that is known and no success.
     pub failure: Option<Failure>,
+    /// Calls that its threads have ended inside, where its tables do not have them any more.
+    pub cut_short: Vec<UnfinishedCall>,
 }
 
 /// What the thread is told.
@@ -211,7 +213,8 @@ struct Pressure {
 struct Windows {
     length: Duration,
     every: Duration,
-    next: Instant,
+    /// `None`: nobody is there yet, and the first time has not begun.
+    next: Option<Instant>,
 }
 
 impl Worker {
@@ -226,7 +229,7 @@ impl Worker {
         let now = Instant::now();
         let windows = match when {
             When::Always | When::Flight(_) => None,
-            When::Windows { length, every } => Some(Windows { length, every, next: now + length }),
+            When::Windows { length, every } => Some(Windows { length, every, next: None }),
         };
         Self {
             recorder,
@@ -257,7 +260,8 @@ impl Worker {
         let mut last_look = Instant::now();
         loop {
             let next_look = last_look + self.pause;
-            let next_look = self.windows.as_ref().map_or(next_look, |windows| windows.next.min(next_look));
+            let turn = self.windows.as_ref().and_then(|windows| windows.next);
+            let next_look = turn.map_or(next_look, |turn| turn.min(next_look));
             match self.from.recv_timeout(next_look.saturating_duration_since(Instant::now())) {
                 Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => break,
                 Ok(message) => self.heed(message),
@@ -276,6 +280,9 @@ impl Worker {
         match message {
             Message::Add { slot, process, is_whole, referred, source } => {
                 self.recorder.add(slot, process, is_whole, referred);
+                if let Some(windows) = &mut self.windows {
+                    windows.next.get_or_insert_with(|| Instant::now() + windows.length);
+                }
                 if let Some(live) = &mut self.live {
                     // It may have been in a call by then.
                     live.looked = None;
@@ -340,7 +347,7 @@ impl Worker {
             self.drain_patiently();
         }
         let process = self.recorder.process(slot).cloned();
-        let is_in_mpi = self.recorder.end_process(slot, ended_ns.unwrap_or(end.at_ns)) && !end.has_execed;
+        let is_in_mpi = self.recorder.end_process(slot, ended_ns.unwrap_or(end.at_ns), &end.cut_short) && !end.has_execed;
         if let (Some(flight), Some(process)) = (&mut self.flight, process) {
             flight.note_end(&process, is_in_mpi, end.failure);
         }
@@ -353,9 +360,11 @@ impl Worker {
             self.switch(true);
         }
         let full = self.pass();
-        if let Some(windows) = self.windows.as_mut().filter(|windows| windows.next <= Instant::now()) {
+        if let Some(windows) = &mut self.windows
+            && let Some(turn) = windows.next.filter(|turn| *turn <= Instant::now())
+        {
             let (length, pause) = (windows.length, windows.every.saturating_sub(windows.length));
-            windows.next += if self.is_on { pause } else { length };
+            windows.next = Some(turn + if self.is_on { pause } else { length });
             self.is_on = !self.is_on;
             self.turn();
         }

@@ -21,8 +21,14 @@ pub(super) fn fold_threads(snapshot: &mut ProcessSnapshot, until_ns: u64) -> Vec
             let open_ns = ended.open_ns;
             add(&mut counters.open_at_end, 1);
             add(&mut counters.open_at_end_ns, open_ns);
-            let arguments = ArgumentWords::of(state);
-            ended_in.push(EndedCall { tid: thread.tid, function, open_ns, call_site: state.call_site(), arguments });
+            ended_in.push(EndedCall {
+                tid: thread.tid,
+                function,
+                ended_ns: until_ns,
+                open_ns,
+                call_site: state.call_site(),
+                arguments: ArgumentWords::of(state),
+            });
         }
         snapshot.ended_threads.push(ended);
     }

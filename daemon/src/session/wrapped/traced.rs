@@ -70,7 +70,7 @@ impl TracedImages {
             let goes_on = image.is_some_and(|image| image.process().is_some());
             if !goes_on {
                 let failure = image.and_then(Image::failure);
-                tracing.end_process(slot, End { at_ns: now, has_execed: false, failure });
+                tracing.end_process(slot, End { at_ns: now, has_execed: false, failure, cut_short: Vec::new() });
             }
             goes_on
         });

@@ -1,10 +1,11 @@
 //! Calls as rows of a table, in the order of their entries.
 
-use std::io;
+use std::{io, iter};
 
+use mpiprobe_functions::Operation as When;
 use mpiprobe_model::filter::Filter;
 use mpiprobe_replay::{Slice, Slices};
-use mpiprobe_trace::{Call, Change, ChangeRow, Definitions, LocationId, Operation, Row, Shape, Trace};
+use mpiprobe_trace::{Call, Change, ChangeRow, Definitions, LocationId, Operation, Row, Shape, Trace, Transfer};
 
 use crate::{
     error::ExportError,
@@ -46,6 +47,8 @@ pub(crate) struct CallRow<'a> {
     pub(crate) call: &'a Call,
     pub(crate) request: Option<u64>,
     pub(crate) completes: u64,
+    /// What it has sent, with what it has started.
+    pub(crate) sent: Option<u64>,
     /// Of the messages that are received by it, from whom, if there is one; and how much has come in all.
     pub(crate) source: Option<i64>,
     pub(crate) received: Option<u64>,
@@ -59,10 +62,6 @@ impl CallRow<'_> {
     pub(crate) fn tag(&self) -> Option<i32> {
         let Operation { send, receive, .. } = self.call.operation;
         send.or(receive).and_then(|transfer| transfer.tag)
-    }
-
-    pub(crate) fn sent(&self) -> Option<u64> {
-        self.call.operation.send.map_or(Some(0), |send| text::exact(send.bytes))
     }
 }
 
@@ -124,22 +123,20 @@ fn of_slice(
             continue;
         }
         exported.calls += 1;
-        let completed = || {
-            changes.iter().filter_map(|change| match shapes.get(change.shape as usize)? {
-                Shape::Change(shape) if shape.change == Change::Completed => Some(&shape.operation),
+        let changed = |what: Change| {
+            changes.iter().filter_map(move |change| match shapes.get(change.shape as usize)? {
+                Shape::Change(shape) if shape.change == what => Some(&shape.operation),
                 _ => None,
             })
         };
+        let completed = || changed(Change::Completed);
+        // What is persistent moves nothing when it is made, and its amounts each time that it is started.
+        let is_made_only = call.function().function().operation == When::Persistent;
         let own = call.operation.receive;
         let first = own.or_else(|| completed().find_map(|operation| operation.receive));
-        let mut amounts = completed().map(|operation| match operation.receive {
-            Some(transfer) => text::exact(transfer.bytes),
-            None => Some(0),
-        });
-        let own_bytes = own.map_or(Some(0), |transfer| text::exact(transfer.bytes));
         // What is posted has not come yet.
-        let own_bytes = if *posts { Some(0) } else { own_bytes };
-        let received = amounts.try_fold(0u64, |sum, bytes| bytes.map(|bytes| sum.saturating_add(bytes)));
+        let has_come = own.filter(|_| !posts && !is_made_only);
+        let has_gone = call.operation.send.filter(|_| !is_made_only);
         take(&CallRow {
             location,
             row,
@@ -147,10 +144,17 @@ fn of_slice(
             request: posts.then_some(row.request),
             completes: completed().count() as u64,
             source: first.and_then(|transfer| text::partner(transfer.partner)),
-            received: received.zip(own_bytes).map(|(one, other)| one.saturating_add(other)),
+            sent: together(iter::once(has_gone).chain(changed(Change::Started).map(|operation| operation.send))),
+            received: together(iter::once(has_come).chain(completed().map(|operation| operation.receive))),
         })?;
     }
     Ok(())
+}
+
+/// All that is moved, if that is known exactly.
+fn together(transfers: impl Iterator<Item = Option<Transfer>>) -> Option<u64> {
+    let mut amounts = transfers.flatten().map(|transfer| text::exact(transfer.bytes));
+    amounts.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
 }
 
 /// What rows say of a thread.

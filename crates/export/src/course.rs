@@ -1,16 +1,13 @@
 //! What happens, thread by thread, as calls that begin and end: for formats that show it.
 
-use std::{cell::Cell, io, sync::Arc};
+use std::{io, sync::Arc};
 
-use mpiprobe_model::filter::Filter;
-use mpiprobe_replay::{CallAt, Done, End, LocationSlice, Matcher, Slice, Slices};
-use mpiprobe_trace::{
-    Call, Change, ChangeRow, LocationId, Operation, Partner, PhaseChange, RequestChange, Row, Shape, Trace,
-};
+use mpiprobe_replay::{CallAt, Done, LocationSlice, Slice};
+use mpiprobe_trace::{Call, ChangeRow, LocationId, PhaseChange, RequestChange, Row, Shape, Trace};
 
 use crate::{
     error::ExportError,
-    facts::Known,
+    messages::{Message, Messages, replay},
     summary::{Exported, Selection},
 };
 
@@ -27,7 +24,7 @@ pub(crate) struct Begun<'a> {
     pub(crate) request: Option<u64>,
     pub(crate) changes: &'a [ChangeRow],
     pub(crate) shapes: &'a Arc<[Shape]>,
-    /// Messages that it sends.
+    /// Messages that it sends, and that are received by a call that is written.
     pub(crate) sends: &'a [Flow],
 }
 
@@ -57,13 +54,12 @@ pub(crate) trait Writer {
 struct Open {
     number: u64,
     end_ns: u64,
-    is_shown: bool,
 }
 
 /// Calls that are open, by location, and what they have received.
 struct Course<'a, W> {
     selection: &'a Selection<'a>,
-    filter: Option<(&'a Filter, Known<'a>)>,
+    messages: &'a Messages<'a>,
     writer: &'a mut W,
     open: Vec<Vec<Open>>,
     exported: Exported,
@@ -71,48 +67,40 @@ struct Course<'a, W> {
     received: Vec<Flow>,
 }
 
-/// Shows a writer everything.
+/// Shows a writer everything. `progress` is told of each event twice: whether a message has both ends is known only when all was seen, and
+/// its beginning is shown with the call that sends it.
 pub(crate) fn follow<W: Writer>(
     trace: &dyn Trace,
     selection: &Selection<'_>,
     writer: &mut W,
     progress: &dyn Fn(u64),
 ) -> Result<Exported, ExportError> {
-    let Selection { clocks, span, threads, .. } = *selection;
     let definitions = trace.definitions();
-    let locations = definitions.location_ids().filter(|&location| selection.has(location));
-    let mut slices = Slices::new(trace, clocks, locations, span, threads);
-    let mut matcher = Matcher::new(definitions, clocks, span.from_ns > 0, threads);
+    let messages = Messages::find(trace, selection, progress, &mut |_| Ok(()))?;
     let mut course = Course {
         selection,
-        filter: selection.filter.map(|filter| (filter, Known::new(definitions))),
+        messages: &messages,
         writer,
         open: definitions.locations.iter().map(|_| Vec::new()).collect(),
         exported: Exported::default(),
         sends: Vec::new(),
         received: Vec::new(),
     };
-    let between = Cell::new(0);
-    let compares = |done: &Done, send: &CallAt| {
-        let can = clocks.between_ns(definitions, done.call.location, send.location).is_some();
-        between.set(between.get() + u64::from(!can));
-        can
-    };
+    let (mut slices, mut matcher) = replay(trace, selection);
     while let Some(slice) = slices.next_slice()? {
-        let found = received(matcher.take(&slice).done(), &compares);
+        let found = received(matcher.take(&slice).done(), &messages);
         course.slice(&slice, found)?;
         progress(slice.rows());
     }
-    let found = received(matcher.finish().done(), &compares);
+    let found = received(matcher.finish().done(), &messages);
     course.late(&found.into_iter().map(|one| (one, true)).collect::<Vec<_>>())?;
     for location in definitions.location_ids() {
         course.close(location, u64::MAX, &mut Vec::new())?;
     }
     course.exported.damaged = slices.damaged();
-    let ends = matcher.unmatched();
-    course.exported.messages = ends.matched - between.get();
-    course.exported.between_clocks = between.get();
-    course.exported.loose_ends = ends.sends + ends.receives + ends.outside + ends.of_unknown_source + ends.unsure;
+    course.exported.messages = messages.whole;
+    course.exported.between_clocks = messages.between_clocks;
+    course.exported.loose_ends = messages.loose_ends();
     Ok(course.exported)
 }
 
@@ -125,25 +113,20 @@ struct Arrived {
     flow: Flow,
 }
 
-/// In the order of locations and calls.
-fn received<'a>(done: impl Iterator<Item = &'a Done>, compares: &dyn Fn(&Done, &CallAt) -> bool) -> Vec<Arrived> {
-    let arrived = done.filter_map(|done| match done.end {
-        End::Received { send, .. } if compares(done, &send) => Some(Arrived {
-            location: done.call.location,
-            number: done.call.number,
-            at_ns: done.call.return_ns,
+/// Those with both ends, in the order of locations and calls.
+fn received<'a>(done: impl Iterator<Item = &'a Done>, messages: &Messages<'_>) -> Vec<Arrived> {
+    let arrived = done.filter_map(|done| {
+        let Message { send, received, .. } = messages.arrived(done)?;
+        Some(Arrived {
+            location: received.location,
+            number: received.number,
+            at_ns: received.return_ns,
             flow: flow_of(&send),
-        }),
-        _ => None,
+        })
     });
     let mut all: Vec<Arrived> = arrived.collect();
     all.sort_by_key(|one| (one.location, one.number));
     all
-}
-
-/// What a collective call moves is no message.
-fn sends_message(operation: &Operation) -> bool {
-    operation.send.is_some_and(|send| matches!(send.partner, Partner::Rank(_)))
 }
 
 fn flow_of(send: &CallAt) -> Flow {
@@ -180,7 +163,7 @@ impl<W: Writer> Course<'_, W> {
                 match part.shapes.get(row.shape as usize) {
                     Some(Shape::Phase(change)) => {
                         let change = PhaseChange { at_ns: row.begin_ns, ..change.clone() };
-                        self.writer.phase(location, &change)?;
+                        self.phase(location, &change)?;
                     }
                     Some(Shape::Call { call, posts }) => {
                         let request = posts.then_some(row.request);
@@ -202,33 +185,20 @@ impl<W: Writer> Course<'_, W> {
         changes: &[ChangeRow],
         shapes: &Arc<[Shape]>,
     ) -> io::Result<()> {
-        let span = self.selection.span;
-        let is_in = row.begin_ns >= span.from_ns && row.end_ns <= span.until_ns;
-        let is_kept = || {
-            let Some((filter, known)) = &self.filter else { return true };
-            filter.keeps(&known.facts(location, row, call))
-        };
-        let is_shown = is_in && is_kept();
-        self.exported.cut_calls += u64::from(!is_in);
-        if let Some(open) = self.open.get_mut(location.index()) {
-            open.push(Open { number: row.number, end_ns: row.end_ns, is_shown });
-        }
-        if !is_shown {
+        if !self.messages.shows(location, row) {
+            // What was over before the span is not of it; all that is read has begun before its end.
+            let span = self.selection.span;
+            let is_cut = row.begin_ns < span.from_ns && row.end_ns >= span.from_ns || row.end_ns > span.until_ns;
+            self.exported.cut_calls += u64::from(is_cut && self.selection.has(location));
             return Ok(());
         }
+        if let Some(open) = self.open.get_mut(location.index()) {
+            open.push(Open { number: row.number, end_ns: row.end_ns });
+        }
         self.exported.calls += 1;
-        self.sends.clear();
-        if sends_message(&call.operation) {
-            self.sends.push(flow(location, row.number, 0));
-        }
-        for (nth, change) in (0..).zip(changes) {
-            if let Some(Shape::Change(RequestChange { change: Change::Started, operation, .. })) =
-                shapes.get(change.shape as usize)
-                && sends_message(operation)
-            {
-                self.sends.push(flow(location, row.number, nth));
-            }
-        }
+        let sends = &mut self.sends;
+        sends.clear();
+        self.messages.sent(location, row, call, changes, shapes, |nth| sends.push(flow(location, row.number, nth)));
         self.writer.begin(&Begun {
             location,
             number: row.number,
@@ -241,10 +211,17 @@ impl<W: Writer> Course<'_, W> {
         })
     }
 
+    /// What a thread's phase is, if that is in the span.
+    fn phase(&mut self, location: LocationId, change: &PhaseChange) -> io::Result<()> {
+        let span = self.selection.span;
+        let is_in = change.at_ns >= span.from_ns && change.at_ns <= span.until_ns;
+        if is_in && self.selection.has(location) { self.writer.phase(location, change) } else { Ok(()) }
+    }
+
     /// Ends calls that are over by then.
     fn close(&mut self, location: LocationId, ns: u64, arrived: &mut [(Arrived, bool)]) -> io::Result<()> {
         while let Some(open) = self.open.get_mut(location.index())
-            && let Some(Open { number, end_ns, is_shown }) = open.pop_if(|open| open.end_ns <= ns)
+            && let Some(Open { number, end_ns }) = open.pop_if(|open| open.end_ns <= ns)
         {
             self.received.clear();
             let first = arrived.partition_point(|(one, _)| (one.location, one.number) < (location, number));
@@ -253,16 +230,13 @@ impl<W: Writer> Course<'_, W> {
                 *is_left = false;
                 self.received.push(one.flow);
             }
-            if is_shown {
-                self.writer.end(location, end_ns, &self.received)?;
-            }
+            self.writer.end(location, end_ns, &self.received)?;
         }
         Ok(())
     }
 
     fn late(&mut self, arrived: &[(Arrived, bool)]) -> io::Result<()> {
-        let span = self.selection.span;
-        for (one, _) in arrived.iter().filter(|(one, is_left)| *is_left && one.at_ns <= span.until_ns) {
+        for (one, _) in arrived.iter().filter(|(_, is_left)| *is_left) {
             self.writer.late(one.location, one.at_ns, one.flow)?;
         }
         Ok(())

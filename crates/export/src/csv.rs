@@ -44,7 +44,7 @@ pub fn write(
         number(&mut line, one.destination());
         number(&mut line, one.source);
         number(&mut line, one.tag());
-        number(&mut line, one.sent());
+        number(&mut line, one.sent);
         number(&mut line, one.received);
         number(&mut line, text::root(call.operation.root));
         number(&mut line, one.request);

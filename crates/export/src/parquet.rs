@@ -4,7 +4,6 @@ use std::{io::Write, sync::Arc};
 
 use mpiprobe_functions::FunctionId;
 use mpiprobe_model::CallSite;
-use mpiprobe_replay::{End, Matcher, Slices};
 use mpiprobe_trace::{Communicator, Definitions, Trace};
 use parquet::{
     basic::{Compression, Encoding, ZstdLevel},
@@ -21,6 +20,7 @@ use parquet::{
 use crate::{
     calls::{self, COLUMNS, all},
     error::ExportError,
+    messages::{Message, Messages},
     summary::{Exported, Selection, realtime},
     text,
 };
@@ -277,7 +277,7 @@ pub fn write_calls(
         destination.int(one.destination());
         source.int(one.source);
         tag.int(one.tag().map(Into::into));
-        sent.number(one.sent());
+        sent.number(one.sent);
         received.number(one.received);
         root.int(text::root(call.operation.root));
         request.number(one.request);
@@ -290,59 +290,41 @@ pub fn write_calls(
     Ok(exported)
 }
 
-/// Writes the table of messages of which both ends are selected. `progress` is told of events that were dealt with.
+/// Writes the table of messages of which both ends are selected, and of a filter, whose calls it keeps. `progress` is told of events that were dealt with.
 pub fn write_messages(
     trace: &dyn Trace,
     selection: &Selection<'_>,
     to: &mut (dyn Write + Send),
     progress: &dyn Fn(u64),
 ) -> Result<Exported, ExportError> {
-    let Selection { clocks, span, threads, .. } = *selection;
-    let definitions = trace.definitions();
-    let whose = calls::threads(definitions);
-    let jobs = Texts::new(definitions).jobs;
+    let whose = calls::threads(trace.definitions());
+    let jobs = Texts::new(trace.definitions()).jobs;
     let mut table = Table::new(to, "messages", &MESSAGE_COLUMNS, facts("mpiprobe.messages/1", trace, selection))?;
-    let locations = definitions.location_ids().filter(|&location| selection.has(location));
-    let mut slices = Slices::new(trace, clocks, locations, span, threads);
-    let mut matcher = Matcher::new(definitions, clocks, span.from_ns > 0, threads);
-    let (mut messages, mut between_clocks) = (0, 0);
-    loop {
-        let slice = slices.next_slice()?;
-        let met = match &slice {
-            Some(slice) => matcher.take(slice),
-            None => matcher.finish(),
-        };
-        for done in met.done() {
-            let End::Received { send, posted } = done.end else { continue };
-            if clocks.between_ns(definitions, send.location, done.call.location).is_none() {
-                between_clocks += 1;
-                continue;
-            }
-            let (sender, receiver) = (whose.get(send.location.index()), whose.get(done.call.location.index()));
-            let values = [
-                sender.and_then(|thread| thread.rank).map(Into::into),
-                sender.map(|thread| thread.tid.into()),
-                Some(send.number),
-                Some(send.entry_ns),
-                receiver.and_then(|thread| thread.rank).map(Into::into),
-                receiver.map(|thread| thread.tid.into()),
-                Some(done.call.number),
-                Some(posted.entry_ns),
-                Some(done.call.return_ns),
-            ];
-            let mut columns = table.columns.iter_mut();
-            if let Some(job) = columns.next() {
-                job.text(jobs.get(send.location.index()).and_then(Option::as_ref));
-            }
-            columns.zip(values).for_each(|(column, value)| column.number(value));
-            table.row_is_whole()?;
-            messages += 1;
+    let found = Messages::find(trace, selection, progress, &mut |&Message { send, posted, received }| {
+        let (sender, receiver) = (whose.get(send.location.index()), whose.get(received.location.index()));
+        let values = [
+            sender.and_then(|thread| thread.rank).map(Into::into),
+            sender.map(|thread| thread.tid.into()),
+            Some(send.number),
+            Some(send.entry_ns),
+            receiver.and_then(|thread| thread.rank).map(Into::into),
+            receiver.map(|thread| thread.tid.into()),
+            Some(received.number),
+            Some(posted.entry_ns),
+            Some(received.return_ns),
+        ];
+        let mut columns = table.columns.iter_mut();
+        if let Some(job) = columns.next() {
+            job.text(jobs.get(send.location.index()).and_then(Option::as_ref));
         }
-        match slice {
-            Some(slice) => progress(slice.rows()),
-            None => break,
-        }
-    }
+        columns.zip(values).for_each(|(column, value)| column.number(value));
+        table.row_is_whole().map_err(std::io::Error::other)
+    })?;
     table.finish()?;
-    Ok(Exported { messages, between_clocks, ..Exported::default() })
+    Ok(Exported {
+        messages: found.whole,
+        between_clocks: found.between_clocks,
+        loose_ends: found.loose_ends(),
+        ..Exported::default()
+    })
 }

@@ -146,6 +146,9 @@ pub struct Communicator {
     pub remote_members: Vec<Option<u32>>,
     /// The one that it was made from; `None`: none, or not known.
     pub parent: Option<CommunicatorId>,
+    /// All that are in it were seen to make it: whatever was done over it is there.
+    #[serde(default)]
+    pub was_made: bool,
     /// In its topology, by rank, as far as they are known; empty: it has none, or nothing is known of it.
     #[serde(default)]
     pub neighbours: BTreeMap<u32, Neighbours>,
@@ -252,6 +255,12 @@ impl Definitions {
     /// it says: the sum ends at the highest number.
     pub fn missing_calls(&self) -> u64 {
         self.locations.iter().fold(0, |sum, location| sum.saturating_add(location.losses.missing()))
+    }
+
+    /// Polling calls that had found nothing and were left out because there was no room for them, all threads together. Nobody has asked for
+    /// that, unlike for the other reasons of [`LeftOut`].
+    pub fn calls_without_room(&self) -> u64 {
+        self.locations.iter().fold(0, |sum, location| sum.saturating_add(location.losses.left_out.by_pressure))
     }
 
     /// All locations' ids.

@@ -86,6 +86,7 @@ impl HandMade {
             members: (0..ranks).map(Some).collect(),
             remote_members: Vec::new(),
             parent: None,
+            was_made: false,
             neighbours: BTreeMap::new(),
         });
         made
@@ -271,6 +272,7 @@ impl HandMade {
             members: members.iter().copied().map(Some).collect(),
             remote_members: Vec::new(),
             parent: Some(Self::WORLD),
+            was_made: false,
             neighbours: BTreeMap::new(),
         });
         CommunicatorId(self.definitions.communicators.len() as u32 - 1)

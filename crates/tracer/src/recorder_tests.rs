@@ -440,14 +440,8 @@ fn a_call_that_its_thread_has_ended_in_is_there_up_to_that() {
     rings.call(0, &send(70, 0));
     let function = u32::from(id("MPI_Barrier"));
     let arguments = ArgumentWords { words: [0x4400_0000; ARGUMENT_WORDS], has_stack: false };
-    let cut_short = UnfinishedCall {
-        tid: 70,
-        function,
-        started_ns: 500,
-        ended_ns: Some(8000),
-        call_site: Some(SITE),
-        arguments,
-    };
+    let cut_short =
+        UnfinishedCall { tid: 70, function, started_ns: 500, ended_ns: Some(8000), call_site: Some(SITE), arguments };
     rings.recorder.end_process(3, 9000, &[cut_short]);
     let kept = rings.finish();
     let [_, (0, Event::Call(call))] = kept.events.as_slice() else { panic!("{:?}", kept.events) };
@@ -459,9 +453,9 @@ fn a_call_that_its_thread_has_ended_in_is_there_up_to_that() {
 /// Calls after the last time in which it was recorded, and all of a thread that has called at none of these.
 #[test]
 fn what_was_not_to_be_recorded_until_the_end_is_counted() {
-    let living = |tid, calls| {
-        let state = ThreadState { id: tid, calls, first_entry_ns: 10, ..ThreadState::ZERO };
-        ThreadSnapshot { tid: tid as u32, slot: 0, state }
+    let living = |tid: u32, calls| {
+        let state = ThreadState { id: tid.into(), calls, first_entry_ns: 10, ..ThreadState::ZERO };
+        ThreadSnapshot { tid, slot: 0, state }
     };
     let tables = Tables { living: vec![living(70, 50), living(71, 7)], ..Tables::default() };
     let mut rings = Rings::new(tables.clone(), Selection::default());

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    fmt::Display,
     io,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -394,14 +395,22 @@ fn export_trace(asked: &Export) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
     match export(asked) {
         Err(ExportFailure::Output(error)) => Err(error.into()),
+        Err(error) if error.is_wrong_usage() => Ok(wrong_usage(&error)),
         exported => Ok(exported?.into()),
     }
+}
+
+/// Says what can never be, which has an exit status of its own.
+fn wrong_usage(error: &dyn Display) -> Exit {
+    say(error);
+    Exit::Unusable
 }
 
 fn find_waits(asked: &Waits) -> Result<Exit, CommandError> {
     put_down_files_rights().map_err(CommandError::Rights)?;
     match waits(asked) {
         Err(WaitsError::Output(error)) => Err(error.into()),
+        Err(error) if error.is_wrong_usage() => Ok(wrong_usage(&error)),
         found => Ok(found?.into()),
     }
 }

@@ -18,12 +18,12 @@ use mpiprobe_export::{
 use mpiprobe_model::filter::Filter;
 use mpiprobe_replay::threads;
 use mpiprobe_report::present::{Output, OutputError, Progress, say, units};
-use mpiprobe_trace::{LocationId, ReadError, Trace, store};
+use mpiprobe_trace::{Definitions, LocationId, ReadError, Trace, store::TraceFiles};
 use thiserror::Error;
 
 use super::{
     output::{FileMode, filter},
-    traces::{TraceArguments, compared, of_clocks},
+    traces::{TraceArguments, TraceError, compared, of_clocks},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -59,11 +59,13 @@ enum Format {
 #[derive(Debug, Error)]
 pub enum ExportFailure {
     #[error(transparent)]
-    Open(#[from] store::OpenError),
+    Open(#[from] TraceError),
     #[error(transparent)]
     Read(#[from] ReadError),
-    #[error(transparent)]
-    Write(#[from] WriteError),
+    #[error("{} exists already, and no export overwrites a file: choose another name, or remove it", .0.display())]
+    Exists(PathBuf),
+    #[error("cannot write the export to {}: {source}", .path.display())]
+    Write { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Export(#[from] ExportError),
     #[error(transparent)]
@@ -74,6 +76,28 @@ pub enum ExportFailure {
     FilteredOtf2,
     #[error("this mpiprobe was built without Parquet (cargo feature `parquet`)")]
     NoParquet,
+    #[error("only CSV goes to standard output: give a path in `--to {0}`, such as ./-")]
+    NoStream(String),
+}
+
+impl From<WriteError> for ExportFailure {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Exists(path) => Self::Exists(path),
+            WriteError::Write { path, source } => Self::Write { path, source },
+        }
+    }
+}
+
+impl ExportFailure {
+    /// Whether what was asked for can never be.
+    pub(super) fn is_wrong_usage(&self) -> bool {
+        match self {
+            Self::Open(error) => error.is_wrong_usage(),
+            Self::Format(_) | Self::FilteredOtf2 | Self::NoStream(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Reads the trace and writes it.
@@ -87,6 +111,9 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
     };
     if format == Format::Otf2 && asked.filter.is_some() {
         return Err(ExportFailure::FilteredOtf2);
+    }
+    if to == "-" && format != Format::Csv {
+        return Err(ExportFailure::NoStream(asked.to.join(" ")));
     }
     if format == Format::Parquet && !cfg!(feature = "parquet") {
         return Err(ExportFailure::NoParquet);
@@ -104,13 +131,13 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
         filter: asked.filter.as_ref(),
         threads: threads(),
     };
-    let passes = if matches!(format, Format::Otf2 | Format::Parquet) { 2 } else { 1 };
+    let passes = if format == Format::Csv { 1 } else { 2 };
     let exported = {
         let steps = usize::try_from(trace.event_count()).unwrap_or(usize::MAX).saturating_mul(passes);
         let progress = Progress::new("exporting", steps);
         write(format, Path::new(to), &trace, &selection, asked, &|events| progress.advance(events))?
     };
-    Ok(tell(&exported, to, &trace, asked))
+    Ok(tell(&exported, to, &files, asked))
 }
 
 fn write(
@@ -156,7 +183,8 @@ fn write_tables(
     let mut messages = io::BufWriter::new(directory.file("messages.parquet")?);
     let written = mpiprobe_export::parquet::write_messages(trace, selection, &mut messages, progress)?;
     messages.flush().map_err(ExportError::from)?;
-    Ok(Exported { messages: written.messages, between_clocks: written.between_clocks, ..exported })
+    let Exported { messages, between_clocks, loose_ends, .. } = written;
+    Ok(Exported { messages, between_clocks, loose_ends, ..exported })
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -246,7 +274,7 @@ impl Archive for Directory {
 }
 
 /// Says what was written, and what was not.
-fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Outcome {
+fn tell(exported: &Exported, to: &str, files: &TraceFiles, asked: &Export) -> Outcome {
     let count = units::count;
     if to != "-" {
         let messages = match exported.messages {
@@ -255,8 +283,7 @@ fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Out
         };
         say(format_args!("{to} has {} calls{messages}", count(exported.calls)));
     }
-    let lost = trace.definitions().missing_calls();
-    let is_part = asked.trace.is_part();
+    let definitions = files.definitions();
     let notes = [
         (exported.cut_calls, "calls were left out that begin before the span or end behind it"),
         (
@@ -265,12 +292,56 @@ fn tell(exported: &Exported, to: &str, trace: &dyn Trace, asked: &Export) -> Out
         ),
         (exported.between_clocks, "messages were left out: nothing compares the clocks of their nodes"),
         (exported.damaged, "parts of the trace are damaged"),
-        (lost, "calls are missing in the trace"),
+        (definitions.missing_calls(), "calls are missing in the trace"),
+        (
+            definitions.calls_without_room(),
+            "calls that only asked in vain (MPI_Test, MPI_Iprobe) are missing in the trace: there was no room for them while it was recorded",
+        ),
     ];
     for (number, what) in notes.into_iter().filter(|&(number, _)| number > 0) {
         say(format_args!("{} {what}", count(number)));
     }
-    let is_whole =
-        exported.damaged == 0 && exported.between_clocks == 0 && lost == 0 && (is_part || exported.loose_ends == 0);
+    // Who asks for a part by time, ranks or a filter cuts messages.
+    let is_part = asked.trace.is_part() || asked.filter.is_some();
+    // What is wrong with the files was said when they were opened.
+    let is_whole = is_whole(exported, definitions, is_part) && files.notes().is_empty();
     if is_whole { Outcome::Complete } else { Outcome::Incomplete }
+}
+
+/// Whether nothing is missing that was asked for.
+fn is_whole(exported: &Exported, definitions: &Definitions, is_part: bool) -> bool {
+    exported.damaged == 0
+        && exported.between_clocks == 0
+        && definitions.missing_calls() == 0
+        && definitions.calls_without_room() == 0
+        && (is_part || exported.loose_ends == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use mpiprobe_trace::{HandMade, LeftOut};
+
+    use super::*;
+
+    #[test]
+    fn what_there_was_no_room_for_is_missing_and_what_was_not_wanted_is_not() {
+        let with = |left_out: LeftOut| {
+            let mut made = HandMade::of_ranks(2);
+            if let Some(location) = made.definitions.locations.first_mut() {
+                location.losses.left_out = left_out;
+            }
+            is_whole(&Exported::default(), &made.definitions, false)
+        };
+        let unwanted = LeftOut { by_function: 1, by_communicator: 1, by_duration: 1, by_time: 1, by_pressure: 0 };
+        assert!(with(unwanted));
+        assert!(!with(LeftOut { by_pressure: 1, ..LeftOut::default() }));
+    }
+
+    #[test]
+    fn half_messages_are_missing_but_of_a_part() {
+        let made = HandMade::of_ranks(2);
+        let half = Exported { loose_ends: 1, ..Exported::default() };
+        assert!(!is_whole(&half, &made.definitions, false));
+        assert!(is_whole(&half, &made.definitions, true));
+    }
 }

@@ -1,8 +1,9 @@
 //! Traces, as they are named on the command line: the same by every command that takes them.
 
 use std::{
+    collections::HashMap,
     ops::RangeInclusive,
-    os::unix::fs::FileExt as _,
+    os::unix::fs::{FileExt as _, MetadataExt as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,7 +12,8 @@ use clap::Args;
 use mpiprobe_discover::open_regular;
 use mpiprobe_replay::{Clocks, estimate, threads};
 use mpiprobe_report::present::{Progress, say, units};
-use mpiprobe_trace::{Definitions, ProcessId, ReadError, Selected, Span, Trace, store, store::TraceFiles};
+use mpiprobe_trace::{Definitions, NodeId, ProcessId, ReadError, Selected, Span, Trace, store, store::TraceFiles};
+use thiserror::Error;
 
 /// Which part of which trace is meant.
 #[derive(Args, Clone, Debug)]
@@ -30,6 +32,28 @@ pub struct TraceArguments {
     pub ranks: Option<Ranks>,
 }
 
+/// Why a trace, or the part of it that was asked for, cannot be used.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    #[error(transparent)]
+    Open(#[from] store::OpenError),
+    #[error("{first} and {second} are the same file: name each part of a trace once")]
+    Twice { first: String, second: String },
+    #[error("{first} and {second} both have {rank}: they are of the same node, or one is a copy of the other")]
+    SameRank { first: String, second: String, rank: String },
+    #[error("nothing lies between --from and --until, which is not later: give --until a later time")]
+    EmptySpan,
+    #[error("the trace has none of the ranks that --ranks names: {0}")]
+    NoSuchRanks(String),
+}
+
+impl TraceError {
+    /// Whether what was asked for can never be.
+    pub(super) fn is_wrong_usage(&self) -> bool {
+        matches!(self, Self::EmptySpan)
+    }
+}
+
 /// Some ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranks(Vec<RangeInclusive<u32>>);
@@ -41,11 +65,50 @@ impl Ranks {
 }
 
 impl TraceArguments {
-    /// Opens the files, and says what is wrong with them.
-    pub fn open(&self) -> Result<TraceFiles, store::OpenError> {
+    /// Opens the files, and says what is wrong with them. What cannot be one trace, or has nothing of what was asked for, is refused.
+    pub fn open(&self) -> Result<TraceFiles, TraceError> {
+        if let (Some(from), Some(until)) = (self.from, self.until)
+            && from >= until
+        {
+            return Err(TraceError::EmptySpan);
+        }
+        self.look_at_files()?;
         let trace = TraceFiles::open(&self.files)?;
         trace.notes().iter().for_each(say);
+        let definitions = trace.definitions();
+        if let Some((first, second, rank)) = same_rank(definitions) {
+            let name = |node: NodeId| self.files.get(node.index()).map(|path| path.display().to_string());
+            // A file is of one node, so that nodes have its place unless one is damaged.
+            let is_known = definitions.nodes.len() == self.files.len();
+            let name = |node, other: &str| name(node).filter(|_| is_known).unwrap_or_else(|| other.to_owned());
+            return Err(TraceError::SameRank { first: name(first, "a file"), second: name(second, "another"), rank });
+        }
+        if let Some(ranks) = &self.ranks {
+            let mut known: Vec<u32> = definitions.processes.iter().filter_map(|process| process.rank).collect();
+            known.sort_unstable();
+            if !known.iter().any(|&rank| ranks.contains(rank)) {
+                let has = match (known.first(), known.last()) {
+                    (Some(first), Some(last)) => format!("its ranks are {first} to {last}"),
+                    _ => "no ranks are known of its processes, leave --ranks out".into(),
+                };
+                return Err(TraceError::NoSuchRanks(has));
+            }
+        }
         Ok(trace)
+    }
+
+    /// Refuses what is no regular file, such as a FIFO, which would be waited for, and files that are named twice.
+    fn look_at_files(&self) -> Result<(), TraceError> {
+        let mut seen: HashMap<(u64, u64), &Path> = HashMap::new();
+        for path in &self.files {
+            let found = open_regular(path).and_then(|file| file.metadata());
+            let found = found.map_err(|error| store::OpenError::Io { path: path.display().to_string(), error })?;
+            if let Some(first) = seen.insert((found.dev(), found.ino()), path) {
+                let shown = |path: &Path| path.display().to_string();
+                return Err(TraceError::Twice { first: shown(first), second: shown(path) });
+            }
+        }
+        Ok(())
     }
 
     /// Without the ranks that were not asked for.
@@ -67,6 +130,20 @@ impl TraceArguments {
         let at = |time: Duration| begin_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         Span { from_ns: self.from.map_or(0, at), until_ns: self.until.map_or(u64::MAX, at) }
     }
+}
+
+/// A rank that two nodes have, and which they are: of one job, no two parts of a trace have it.
+fn same_rank(definitions: &Definitions) -> Option<(NodeId, NodeId, String)> {
+    let mut nodes: HashMap<(&str, u32), NodeId> = HashMap::new();
+    for (id, process) in (0..).map(ProcessId).zip(&definitions.processes) {
+        // Jobs without a name may be different ones.
+        let (Some(job), Some(rank)) = (process.job.as_deref(), process.rank) else { continue };
+        let first = *nodes.entry((job, rank)).or_insert(process.node);
+        if first != process.node {
+            return Some((first, process.node, definitions.process_name(id)?));
+        }
+    }
+    None
 }
 
 /// What is known of the clocks of a trace's nodes. Of one node nothing is read.
@@ -124,7 +201,46 @@ pub(super) fn ranks(text: &str) -> Result<Ranks, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, File};
+
+    use mpiprobe_trace::HandMade;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
     use super::*;
+
+    fn of(files: &[PathBuf]) -> TraceArguments {
+        TraceArguments { files: files.to_vec(), from: None, until: None, ranks: None }
+    }
+
+    #[test]
+    fn parts_of_a_trace_are_each_there_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let mut made = HandMade::of_ranks(2);
+        made.definitions.processes.iter_mut().for_each(|process| process.job = Some("ring".into()));
+        store::copy(&made, Span::ALL, File::create(path("a")).unwrap()).unwrap();
+        fs::copy(path("a"), path("b")).unwrap();
+        fs::hard_link(path("a"), path("c")).unwrap();
+        let refused = |arguments: &TraceArguments| arguments.open().unwrap_err().to_string();
+        assert!(of(&[path("a")]).open().is_ok());
+        assert!(refused(&of(&[path("a"), path("a")])).contains("the same file"));
+        assert!(refused(&of(&[path("a"), path("c")])).contains("the same file"));
+        assert!(refused(&of(&[path("a"), path("b")])).contains("b both have rank 0"));
+        let of_ranks = |text: &str| TraceArguments { ranks: Some(ranks(text).unwrap()), ..of(&[path("a")]) };
+        assert!(of_ranks("1..7").open().is_ok());
+        assert!(refused(&of_ranks("7")).contains("its ranks are 0 to 1"));
+        let (from, until) = (Some(Duration::from_secs(5)), Some(Duration::from_secs(1)));
+        let backwards = TraceArguments { from, until, ..of(&[path("a")]) }.open().unwrap_err();
+        assert!(backwards.is_wrong_usage());
+    }
+
+    #[test]
+    fn a_fifo_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fifo");
+        mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(of(&[path]).open().unwrap_err().to_string().contains("not a regular file"));
+    }
 
     #[test]
     fn ranks_are_numbers_and_ranges() {

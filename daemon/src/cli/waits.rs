@@ -4,13 +4,13 @@ use clap::Args;
 use mpiprobe_model::{WAITS_SCHEMA, WaitStates};
 use mpiprobe_replay::{analyse, threads};
 use mpiprobe_report::present::{Output, OutputError, Progress, TextOptions, wait_states};
-use mpiprobe_trace::{ReadError, Trace as _, store};
+use mpiprobe_trace::{ReadError, Trace as _};
 use serde::Serialize;
 use thiserror::Error;
 
 use super::{
     terminal::width,
-    traces::{TraceArguments, compared},
+    traces::{TraceArguments, TraceError, compared},
 };
 use crate::session::Outcome;
 
@@ -31,11 +31,18 @@ pub struct Waits {
 #[derive(Debug, Error)]
 pub enum WaitsError {
     #[error(transparent)]
-    Open(#[from] store::OpenError),
+    Open(#[from] TraceError),
     #[error(transparent)]
     Read(#[from] ReadError),
     #[error(transparent)]
     Output(#[from] OutputError),
+}
+
+impl WaitsError {
+    /// Whether what was asked for can never be.
+    pub(super) fn is_wrong_usage(&self) -> bool {
+        matches!(self, Self::Open(error) if error.is_wrong_usage())
+    }
 }
 
 /// The same under the name of its form.
@@ -65,5 +72,7 @@ pub(super) fn waits(asked: &Waits) -> Result<Outcome, WaitsError> {
         let options = TextOptions { width: width(), top: Some(asked.top), ..TextOptions::default() };
         Output.text(&wait_states(&states, &options))?;
     }
-    Ok(if states.complete { Outcome::Complete } else { Outcome::Incomplete })
+    // Whatever is cut off or damaged was said when the files were opened.
+    let is_whole = states.complete && files.notes().is_empty();
+    Ok(if is_whole { Outcome::Complete } else { Outcome::Incomplete })
 }

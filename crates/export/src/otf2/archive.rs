@@ -139,6 +139,7 @@ pub fn write(
         messages: written.sends,
         loose_ends: written.loose,
         cut_calls: written.cut,
+        damaged: written.damaged,
         ..Exported::default()
     };
     let anchor = Anchor {
@@ -186,7 +187,7 @@ fn write_events(
     let written = {
         let to = files.iter_mut().map(|file| file.as_mut() as &mut dyn Write);
         let mut writer = ProcessWriter::new(around, process, threads.iter().copied().zip(to))?;
-        visit(trace, &threads, around.span, &mut writer, &mut |rows| progress(rows))?;
+        writer.written.damaged = visit(trace, &threads, around.span, &mut writer, &mut |rows| progress(rows))?;
         writer.finish()?
     };
     for mut file in files {

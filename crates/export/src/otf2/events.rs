@@ -52,6 +52,8 @@ pub(crate) struct Written {
     pub(crate) loose: u64,
     /// Calls that begin or end outside of the span.
     pub(crate) cut: u64,
+    /// Parts of the trace that could not be read.
+    pub(crate) damaged: u64,
 }
 
 impl Written {
@@ -62,6 +64,7 @@ impl Written {
         self.receives += other.receives;
         self.loose += other.loose;
         self.cut += other.cut;
+        self.damaged += other.damaged;
     }
 }
 

@@ -110,8 +110,12 @@ struct StreamState {
     queues: Vec<VecDeque<Queued>>,
     /// Of how many members there is none.
     empty: usize,
-    /// Until when it is not known how many there were.
-    unsure_since_ns: Option<u64>,
+    /// By member, after how many gaps its last call was that was looked at.
+    gaps: Vec<u32>,
+    /// All have called something.
+    has_begun: bool,
+    /// It is not known how many there were.
+    is_unsure: bool,
     /// Meanwhile, by member: when its call before the first one that waits had returned, if that is known.
     before_ns: Vec<Option<u64>>,
     /// Collectives that do not block, and are not complete, by member and number.
@@ -126,8 +130,6 @@ pub(super) struct Groups {
     common: HashMap<Stream, Stream>,
     /// Calls of which that is not known, because others have not made it yet, or nobody has seen them.
     held: HashMap<Stream, (ProcessId, VecDeque<Queued>)>,
-    /// Until when calls of a process are not known.
-    lost: HashMap<ProcessId, u64>,
     /// By process and number of its call: where it waits.
     places: HashMap<(ProcessId, u64), Stream>,
     /// Since the last slice.
@@ -156,16 +158,7 @@ impl Groups {
             },
             common => common,
         };
-        let lost = &self.lost;
-        let state = self.streams.entry(stream).or_insert_with(|| {
-            let mut state = StreamState::new(stream, known)?;
-            // Of one that is made they may have been calls over it.
-            if matches!(stream, Stream::Window(_) | Stream::File(_)) {
-                let lost_ns = state.members.iter().filter_map(|process| lost.get(process)).max();
-                state.unsure_since_ns = state.unsure_since_ns.max(lost_ns.copied());
-            }
-            Some(state)
-        });
+        let state = self.streams.entry(stream).or_insert_with(|| StreamState::new(stream, known));
         // What nobody else is known to have made has no other name.
         let alone = joining.joint.made().map(|own| (own, own));
         let Some(state) = state.as_mut() else {
@@ -189,10 +182,11 @@ impl Groups {
         state.empty -= usize::from(queue.is_empty());
         queue.push_back(queued);
         if queue.len() > MOST_OF_MEMBER {
-            self.counts.incomplete += state.clear(joining.call.entry_ns, &mut self.loose);
+            self.counts.incomplete += state.clear(&mut self.loose);
         }
         let (mut made, mut freed) = (Vec::new(), Vec::new());
         while state.empty == 0 {
+            state.begin(known);
             let Some((instance, queued)) = state.form(&mut self.counts, &mut self.loose) else { continue };
             let joints = || queued.iter().map(|one| one.joining.joint);
             made.extend(joints().map(|joint| joint.made()).collect::<Option<Vec<_>>>());
@@ -271,21 +265,6 @@ impl Groups {
         }
     }
 
-    /// Calls of a process until then are not known.
-    pub(super) fn lose(&mut self, process: ProcessId, at_ns: u64) {
-        for state in self.streams.values_mut().flatten() {
-            if state.slots.contains_key(&process) {
-                self.counts.incomplete += state.clear(at_ns, &mut self.loose);
-            }
-        }
-        let lost_ns = self.lost.entry(process).or_default();
-        *lost_ns = at_ns.max(*lost_ns);
-        for (_, held) in self.held.values_mut().filter(|(of, _)| *of == process) {
-            self.counts.incomplete += held.len() as u64;
-            held.drain(..).for_each(|queued| self.loose.collective(&queued.joining.call));
-        }
-    }
-
     /// Calls that wait for those of others.
     pub(super) fn waiting(&self) -> u64 {
         let held = self.held.values().map(|(_, held)| held);
@@ -320,25 +299,39 @@ impl StreamState {
         // Everybody has a group of one there, and they have one name.
         let is_own = definitions.communicator(communicator).is_some_and(|one| one.kind == CommunicatorKind::Own);
         let members = if is_own { Vec::new() } else { known.members(communicator)? };
-        let is_unsure = !matches!(stream, Stream::Beginning(_) | Stream::End(_))
-            && members.iter().any(|&process| known.began_before(process));
         Some(Self {
             stream,
             slots: members.iter().copied().zip(0..).collect(),
             queues: members.iter().map(|_| VecDeque::new()).collect(),
+            gaps: vec![0; members.len()],
             before_ns: vec![None; members.len()],
             empty: members.len(),
             within_ns: known.within_ns(&members),
             members,
-            unsure_since_ns: is_unsure.then_some(0),
+            has_begun: false,
+            is_unsure: false,
             unfinished: HashMap::new(),
         })
     }
 
+    /// What all have called first is what they have ever called first, unless some may have called others before anything is known. Asked only
+    /// now: while a job runs, what is known of a communicator comes with each member's calls.
+    fn begin(&mut self, known: &Known) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        let is_late = || self.members.iter().any(|&process| known.began_before(process));
+        self.is_unsure |= match self.stream {
+            Stream::Beginning(_) | Stream::End(_) => false,
+            Stream::Communicator(id) => !known.is_from_its_beginning(id) && is_late(),
+            Stream::Window(_) | Stream::File(_) => is_late(),
+        };
+    }
+
     /// Forgets all calls that wait, and gives their number.
-    fn clear(&mut self, at_ns: u64, loose: &mut Loose) -> u64 {
+    fn clear(&mut self, loose: &mut Loose) -> u64 {
         self.queues.iter().flatten().for_each(|queued| loose.collective(&queued.joining.call));
-        self.unsure_since_ns = Some(self.unsure_since_ns.unwrap_or(0).max(at_ns));
+        self.is_unsure = true;
         let left: usize = self.queues.iter().map(VecDeque::len).sum();
         self.queues.iter_mut().for_each(VecDeque::clear);
         self.before_ns.fill(None);
@@ -348,37 +341,50 @@ impl StreamState {
 
     /// Takes the first call of each member. `None`: they do not belong together.
     fn form(&mut self, counts: &mut Unmatched, loose: &mut Loose) -> Option<(Instance, Vec<Queued>)> {
+        self.pass_gaps();
         let first = self.queues.first()?.front()?.joining;
         let is_same = |joining: &Joining| {
             joining.joint.function == first.joint.function && joining.is_blocking == first.is_blocking
         };
         let all_same = self.queues.iter().filter_map(VecDeque::front).all(|queued| is_same(&queued.joining));
         let instance = self.instance(&first);
-        if !all_same || (self.unsure_since_ns.is_some() && !self.is_certain(&instance)) {
-            counts.contradictions += u64::from(self.unsure_since_ns.is_none());
-            self.unsure_since_ns.get_or_insert(0);
+        if !all_same || (self.is_unsure && !self.is_certain(&instance)) {
+            counts.contradictions += u64::from(!self.is_unsure);
+            self.is_unsure = true;
             // The one that was over first cannot belong to what others will call later.
             counts.incomplete += 1;
             self.drop_earliest(loose);
             return None;
         }
-        self.unsure_since_ns = None;
+        if std::mem::take(&mut self.is_unsure) {
+            self.before_ns.fill(None);
+        }
         let queued = self.queues.iter_mut().filter_map(VecDeque::pop_front).collect();
         self.empty = self.queues.iter().filter(|queue| queue.is_empty()).count();
         Some((instance, queued))
     }
 
+    /// Where calls are missing before a member's first one, there may have been others: nobody knows to which of theirs it belongs.
+    fn pass_gaps(&mut self) {
+        for ((queue, gaps), before_ns) in self.queues.iter().zip(&mut self.gaps).zip(&mut self.before_ns) {
+            if let Some(first) = queue.front().filter(|first| first.joining.gaps != *gaps) {
+                *gaps = first.joining.gaps;
+                *before_ns = None;
+                self.is_unsure = true;
+            }
+        }
+    }
+
     /// Whether everybody was in it at one moment, which tells that these calls belong together; or that nobody's call before can have been
     /// at the time of anybody's, as well as it is known what time it was where.
     fn is_certain(&self, instance: &Instance) -> bool {
-        let since = self.unsure_since_ns.unwrap_or(0);
         let entries = || instance.members.iter().map(|member| member.call.entry_ns);
         let is_apart = || {
             let before = self.before_ns.iter().copied().try_fold(0, |last, before| Some(before?.max(last)));
             let before = before.zip(instance.within_ns).map(|(before, within): (u64, _)| before.saturating_add(within));
             instance.synchronises() && before.zip(entries().min()).is_some_and(|(before, first)| before < first)
         };
-        entries().all(|entry_ns| entry_ns >= since) && (instance.is_seen_to_synchronise() || is_apart())
+        instance.is_seen_to_synchronise() || is_apart()
     }
 
     fn drop_earliest(&mut self, loose: &mut Loose) {
@@ -387,10 +393,8 @@ impl StreamState {
         if let Some((slot, queue)) = earliest.and_then(|(slot, _)| Some((slot, self.queues.get_mut(slot)?))) {
             if let Some(queued) = queue.pop_front() {
                 loose.collective(&queued.joining.call);
-                // Between a call before and one after calls that are not known, there may be others.
-                let is_known = self.unsure_since_ns.is_none_or(|since| queued.joining.call.entry_ns >= since);
                 if let Some(before_ns) = self.before_ns.get_mut(slot) {
-                    *before_ns = is_known.then_some(queued.joining.call.return_ns);
+                    *before_ns = Some(queued.joining.call.return_ns);
                 }
             }
             self.empty += usize::from(queue.is_empty());

@@ -55,17 +55,31 @@ pub(super) struct Met {
     pub(super) posted: CallAt,
 }
 
+/// A span in which calls of a process are missing, or in which it is not known what they have done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Gap {
+    /// What begins before this has its place in the order.
+    pub(super) from_ns: u64,
+    /// What begins from here on is known, but not how many there were before it.
+    pub(super) until_ns: u64,
+}
+
+/// Gaps of one process, in the order of time.
+#[derive(Debug, Default)]
+struct Gaps(VecDeque<Gap>);
+
 #[derive(Debug)]
 struct Channel {
     key: ChannelKey,
-    /// Of one of the two, there are none.
+    /// Of one of the two, there are none, but for those that come after a gap.
     sends: VecDeque<Sent>,
     receives: VecDeque<Key>,
     /// How many there have been.
     sent: u64,
     received: u64,
-    /// Until when it is not known how many there were; then nothing is matched until the two have come together in a collective.
-    unsure_since_ns: Option<u64>,
+    /// Of the sender and the receiver. What comes after one is not matched until the two have come together in a collective.
+    source_gaps: Gaps,
+    own_gaps: Gaps,
     /// Probes, by the number of the message that they have found.
     probes: Vec<(u64, u32)>,
 }
@@ -79,6 +93,8 @@ struct Receive {
     completed: Option<Completion>,
     /// The other end will not be found.
     is_lost: bool,
+    /// When it is complete, nobody will know.
+    is_released: bool,
 }
 
 /// A receive that was posted after one from anybody, of which it is not known yet which channel it concerns.
@@ -101,9 +117,11 @@ pub(super) struct Inbound {
     unsure: usize,
     receives: Slab<Receive>,
     waiting: Vec<Waiting>,
-    /// Until when calls of the process itself, and of others, are not known.
-    broken_ns: Option<u64>,
-    broken: HashMap<ProcessId, u64>,
+    /// The last gaps of the process itself, and of others.
+    own_gap: Option<Gap>,
+    source_gaps: HashMap<ProcessId, Gap>,
+    /// What receives were to receive of which nobody knows what it was: they may have been of channels that have no number yet.
+    given_up: Vec<(Waiting, Gap)>,
     /// What probes have found, and whose message it is if it may yet be known, by their number.
     found: HashMap<u32, (Option<ProcessId>, Option<CallAt>)>,
     probes: u32,
@@ -124,8 +142,9 @@ impl Inbound {
             unsure: 0,
             receives: Slab::default(),
             waiting: Vec::new(),
-            broken_ns: None,
-            broken: HashMap::new(),
+            own_gap: None,
+            source_gaps: HashMap::new(),
+            given_up: Vec::new(),
             found: HashMap::new(),
             probes: 0,
             met: Vec::new(),
@@ -141,18 +160,21 @@ impl Inbound {
     pub(super) fn grow(&mut self, names: &ChannelNames, is_late: bool, other_is_late: impl Fn(ProcessId) -> bool) {
         for key in names.since(self.process, self.channels.len()) {
             let is_late = is_late || other_is_late(key.source);
-            let broken = self.broken_ns.max(self.broken.get(&key.source).copied());
-            let unsure_since_ns = broken.or(is_late.then_some(0));
-            self.unsure += usize::from(unsure_since_ns.is_some());
-            self.channels.push(Channel {
+            let before = is_late.then_some(Gap { from_ns: 0, until_ns: 0 });
+            let mut channel = Channel {
                 key,
                 sends: VecDeque::new(),
                 receives: VecDeque::new(),
                 sent: 0,
                 received: 0,
-                unsure_since_ns,
+                source_gaps: Gaps(self.source_gaps.get(&key.source).copied().into_iter().collect()),
+                own_gaps: Gaps(before.into_iter().chain(self.own_gap).collect()),
                 probes: Vec::new(),
-            });
+            };
+            let given_up = self.given_up.iter().filter(|(one, _)| one.may_be(key.communicator, key.source, key.tag));
+            given_up.for_each(|&(_, gap)| channel.own_gaps.add(gap));
+            self.unsure += usize::from(!channel.is_sure());
+            self.channels.push(channel);
         }
     }
 
@@ -165,12 +187,12 @@ impl Inbound {
 
     /// Whether a receive that was completed at that time has what it will get: its message, or there is nobody who may say more of it.
     pub(super) fn is_decided(&mut self, key: Key, at_ns: u64, slice: &Slice) -> bool {
-        let Some(&mut Receive { channel, send: None, is_lost: false, .. }) = self.receives.get_mut(key) else {
+        let Some(&mut Receive { channel, posted, send: None, is_lost: false, .. }) = self.receives.get_mut(key) else {
             return true;
         };
         match channel.and_then(|channel| self.channels.get(channel as usize)) {
             // Whether it is the next one is not sure before all have met.
-            Some(Channel { unsure_since_ns: Some(_), .. }) => at_ns < slice.until_ns,
+            Some(channel) if !channel.own_gaps.are_after(posted.entry_ns) => at_ns < slice.until_ns,
             Some(channel) => at_ns < slice.until_of(channel.key.source),
             // It has to wait for another receive of the process.
             None => true,
@@ -191,7 +213,7 @@ impl Inbound {
 
     /// Posts a receive on a channel.
     pub(super) fn post(&mut self, channel: u32, posted: CallAt) -> Key {
-        let key = self.receives.insert(Receive { posted, channel: None, send: None, completed: None, is_lost: false });
+        let key = self.receives.insert(Receive::new(posted));
         self.place(channel, key);
         self.keep_limit(posted.entry_ns);
         key
@@ -205,7 +227,7 @@ impl Inbound {
         tag: Option<i32>,
         posted: CallAt,
     ) -> Key {
-        let key = self.receives.insert(Receive { posted, channel: None, send: None, completed: None, is_lost: false });
+        let key = self.receives.insert(Receive::new(posted));
         self.waiting.push(Waiting { key, channel: None, communicator, source, tag });
         self.keep_limit(posted.entry_ns);
         key
@@ -244,8 +266,12 @@ impl Inbound {
     pub(super) fn give_up(&mut self, key: Key, at_ns: u64) {
         let Some(index) = self.waiting.iter().position(|one| one.key == key && one.channel.is_none()) else { return };
         let one = self.waiting.remove(index);
-        if let Some(receive) = self.receives.remove(key) {
-            self.loose.receive(&receive.posted);
+        let Some(receive) = self.receives.remove(key) else { return };
+        self.loose.receive(&receive.posted);
+        let gap = Gap { from_ns: receive.posted.entry_ns, until_ns: at_ns };
+        match self.given_up.iter_mut().find(|(other, _)| other.is_like(&one)) {
+            Some((_, known)) => *known = known.with(gap),
+            None => self.given_up.push((one, gap)),
         }
         for index in 0..self.channels.len() {
             let concerns = self
@@ -253,10 +279,61 @@ impl Inbound {
                 .get(index)
                 .is_some_and(|channel| one.may_be(channel.key.communicator, channel.key.source, channel.key.tag));
             if concerns {
-                self.break_channel(index, at_ns);
+                self.break_channel(index, gap);
             }
         }
         self.place_waiting();
+    }
+
+    /// Whether it is known which channel a receive concerns.
+    pub(super) fn is_named(&mut self, key: Key) -> bool {
+        self.receives.get_mut(key).is_some_and(|receive| receive.channel.is_some())
+            || self.waiting.iter().any(|one| one.key == key && one.channel.is_some())
+    }
+
+    pub(super) fn is_posted_before(&mut self, key: Key, at_ns: u64) -> bool {
+        self.receives.get_mut(key).is_some_and(|receive| receive.posted.entry_ns < at_ns)
+    }
+
+    /// It will never be known whether a receive whose channel is known has got a message.
+    pub(super) fn doubt(&mut self, key: Key, at_ns: u64) {
+        let Some(receive) = self.receives.remove(key) else { return };
+        self.loose.receive(&receive.posted);
+        self.counts.unsure += 1;
+        if let Some(sent) = receive.send {
+            self.loose.send(&sent.call);
+            self.counts.unsure += 1;
+        }
+        let place = self.waiting.iter().position(|one| one.key == key);
+        let waiting = place.and_then(|place| self.waiting.remove(place).channel);
+        if let Some(index) = waiting.or(receive.channel).map(|channel| channel as usize) {
+            if let Some(channel) = self.channels.get_mut(index) {
+                channel.receives.retain(|&one| one != key);
+            }
+            self.break_channel(index, Gap { from_ns: receive.posted.entry_ns, until_ns: at_ns });
+        }
+        self.place_waiting();
+    }
+
+    /// The program has given up a receive, which gets its message all the same.
+    pub(super) fn release(&mut self, key: Key) {
+        let Some(receive) = self.receives.get_mut(key) else { return };
+        receive.is_released = true;
+        if receive.is_lost {
+            self.counts.unsure += 1;
+            self.receives.remove(key);
+        } else if let Some(sent) = receive.send {
+            self.meet_released(key, &sent);
+        }
+    }
+
+    /// Both ends are there, but no call that has completed the receive.
+    fn meet_released(&mut self, key: Key, sent: &Sent) {
+        if let Some(receive) = self.receives.remove(key) {
+            self.counts.matched += 1;
+            self.loose.send(&sent.call);
+            self.loose.receive(&receive.posted);
+        }
     }
 
     /// Places those that no receive before them may take the place of any more.
@@ -292,7 +369,7 @@ impl Inbound {
         channel.receives.push_back(key);
         if channel.receives.len() > MOST_OF_CHANNEL {
             let at_ns = self.receives.get_mut(key).map_or(0, |receive| receive.posted.entry_ns);
-            self.break_channel(index, at_ns);
+            self.forget_all(index, at_ns);
         } else {
             self.meet(index);
         }
@@ -312,7 +389,7 @@ impl Inbound {
             // It has met a send, which must be another one's.
             self.loose.send(&sent.call);
             self.counts.contradictions += 1;
-            self.break_channel(index, at_ns);
+            self.break_channel(index, Gap { from_ns: receive.posted.entry_ns, until_ns: at_ns });
         } else if let Some(channel) = self.channels.get_mut(index)
             && let Some(place) = channel.receives.iter().position(|&one| one == key)
         {
@@ -326,7 +403,7 @@ impl Inbound {
         self.probes = self.probes.wrapping_add(1);
         let number = self.probes;
         let (mut found, mut source) = (None, None);
-        if let Some(channel) = self.channels.get_mut(channel as usize).filter(|one| one.unsure_since_ns.is_none()) {
+        if let Some(channel) = self.channels.get_mut(channel as usize).filter(|one| one.is_sure()) {
             source = Some(channel.key.source);
             let first = channel.sent - channel.sends.len() as u64;
             let place = channel.received.checked_sub(first).and_then(|place| usize::try_from(place).ok());
@@ -351,7 +428,7 @@ impl Inbound {
                 let Some(channel) = self.channels.get_mut(index) else { return };
                 let number = channel.sent;
                 channel.sent += 1;
-                if !channel.probes.is_empty() {
+                if !channel.probes.is_empty() && channel.source_gaps.are_after(sent.call.entry_ns) {
                     channel.probes.retain(|&(of, probe)| {
                         if of == number
                             && let Some((_, found)) = self.found.get_mut(&probe)
@@ -363,7 +440,7 @@ impl Inbound {
                 }
                 channel.sends.push_back(sent);
                 if channel.sends.len() > MOST_OF_CHANNEL {
-                    self.break_channel(index, sent.call.entry_ns);
+                    self.forget_all(index, sent.call.entry_ns);
                 } else {
                     self.meet(index);
                 }
@@ -375,33 +452,45 @@ impl Inbound {
                         channel.sends.remove(place);
                         channel.sent -= 1;
                     }
-                    None if channel.unsure_since_ns.is_none() => self.counts.contradictions += 1,
+                    None if channel.is_sure() => self.counts.contradictions += 1,
                     None => {}
                 }
             }
         }
     }
 
-    /// Some calls of another process until then are not known.
-    pub(super) fn break_from(&mut self, source: ProcessId, at_ns: u64) {
-        self.broken.insert(source, at_ns);
-        for index in 0..self.channels.len() {
-            if self.channels.get(index).is_some_and(|channel| channel.key.source == source) {
-                self.break_channel(index, at_ns);
-            }
+    /// Calls of another process are not known.
+    pub(super) fn break_from(&mut self, source: ProcessId, gap: Gap) {
+        self.source_gaps.insert(source, gap);
+        for channel in self.channels.iter_mut().filter(|channel| channel.key.source == source) {
+            self.unsure += usize::from(channel.is_sure());
+            channel.source_gaps.add(gap);
         }
     }
 
-    /// Some calls of the process itself until then are not known.
-    pub(super) fn break_all(&mut self, at_ns: u64) {
-        self.broken_ns = Some(at_ns);
-        (0..self.channels.len()).for_each(|index| self.break_channel(index, at_ns));
+    /// Nobody will say any more from whom those receives were that are open.
+    pub(super) fn give_up_open(&mut self, at_ns: u64) {
+        while let Some(key) = self.waiting.iter().find(|one| one.channel.is_none()).map(|one| one.key) {
+            self.give_up(key, at_ns);
+        }
     }
 
-    fn break_channel(&mut self, index: usize, at_ns: u64) {
+    /// Calls of the process itself are not known.
+    pub(super) fn break_all(&mut self, gap: Gap) {
+        self.own_gap = Some(gap);
+        (0..self.channels.len()).for_each(|index| self.break_channel(index, gap));
+    }
+
+    /// It is not known how many of the process's receives from a gap on were of this channel.
+    fn break_channel(&mut self, index: usize, gap: Gap) {
         let Some(channel) = self.channels.get_mut(index) else { return };
-        self.unsure += usize::from(channel.unsure_since_ns.is_none());
-        channel.unsure_since_ns = Some(channel.unsure_since_ns.unwrap_or(0).max(at_ns));
+        self.unsure += usize::from(channel.is_sure());
+        channel.own_gaps.add(gap);
+    }
+
+    /// Too much waits: nothing until then will be matched.
+    fn forget_all(&mut self, index: usize, at_ns: u64) {
+        self.break_channel(index, Gap { from_ns: 0, until_ns: at_ns });
         self.forget(index, at_ns, at_ns);
     }
 
@@ -433,7 +522,7 @@ impl Inbound {
         let is_complete = self.receives.get_mut(key).is_some_and(|receive| {
             loose.receive(&receive.posted);
             receive.is_lost = true;
-            receive.completed.is_some()
+            receive.completed.is_some() || receive.is_released
         });
         if is_complete {
             self.counts.unsure += 1;
@@ -446,13 +535,17 @@ impl Inbound {
     pub(super) fn synchronised(&mut self, source: ProcessId, own_ns: u64, source_ns: u64) {
         for index in 0..self.channels.len() {
             let Some(channel) = self.channels.get_mut(index) else { continue };
-            let is_later = |since| own_ns > since && source_ns > since;
-            if channel.key.source != source || !channel.unsure_since_ns.is_some_and(is_later) {
+            let is_between = channel.own_gaps.is_around(own_ns) || channel.source_gaps.is_around(source_ns);
+            if channel.key.source != source || channel.is_sure() || is_between {
                 continue;
             }
+            let (of_own, of_source) = (channel.own_gaps.end(own_ns), channel.source_gaps.end(source_ns));
+            if !of_own && !of_source {
+                continue;
+            }
+            self.unsure -= usize::from(channel.is_sure());
             self.forget(index, source_ns, own_ns);
             if let Some(channel) = self.channels.get_mut(index) {
-                self.unsure -= usize::from(channel.unsure_since_ns.take().is_some());
                 channel.sent = channel.sends.len() as u64;
                 channel.received = channel.receives.len() as u64;
                 channel.probes.clear();
@@ -463,14 +556,26 @@ impl Inbound {
 
     /// Brings together what belongs together.
     fn meet(&mut self, index: usize) {
-        while let Some(channel) = self.channels.get_mut(index).filter(|channel| channel.unsure_since_ns.is_none()) {
+        while let Some(channel) = self.channels.get_mut(index) {
             let (Some(&sent), Some(&key)) = (channel.sends.front(), channel.receives.front()) else { return };
+            let sender = channel.key.source;
+            let Some(receive) = self.receives.get_mut(key) else {
+                channel.receives.pop_front();
+                continue;
+            };
+            if !channel.source_gaps.are_after(sent.call.entry_ns)
+                || !channel.own_gaps.are_after(receive.posted.entry_ns)
+            {
+                return;
+            }
             channel.sends.pop_front();
             channel.receives.pop_front();
-            let sender = channel.key.source;
-            let Some(receive) = self.receives.get_mut(key) else { continue };
             receive.send = Some(sent);
             self.met.push(Met { sender, key: sent.key, posted: receive.posted });
+            if receive.is_released {
+                self.meet_released(key, &sent);
+                continue;
+            }
             if let Some(completion) = receive.completed {
                 let posted = receive.posted;
                 self.receives.remove(key);
@@ -479,7 +584,7 @@ impl Inbound {
                     let end = End::Received { send: sent.call, posted };
                     self.late.push(Done { call, more: 0, end, waited, late: true });
                 } else {
-                    self.break_channel(index, completion.call.return_ns);
+                    self.contradict(index, &completion);
                 }
             }
         }
@@ -502,11 +607,17 @@ impl Inbound {
         if self.is_true(&sent, &posted, &completion) {
             return Some(End::Received { send: sent.call, posted });
         }
-        // Whatever is wrong, what follows in the channel is no better.
         if let Some(channel) = channel {
-            self.break_channel(channel as usize, completion.call.return_ns);
+            self.contradict(channel as usize, &completion);
         }
         None
+    }
+
+    /// What a receive has got cannot be what it has met: whatever is wrong, what follows in the channel is no better.
+    fn contradict(&mut self, index: usize, completion: &Completion) {
+        let at_ns = completion.call.return_ns;
+        self.break_channel(index, Gap { from_ns: 0, until_ns: at_ns });
+        self.forget(index, at_ns, at_ns);
     }
 
     /// Whether a message can be the one that has come.
@@ -527,7 +638,7 @@ impl Inbound {
 
     fn keep_limit(&mut self, at_ns: u64) {
         if self.receives.len() > self.limit {
-            self.break_all(at_ns);
+            (0..self.channels.len()).for_each(|index| self.forget_all(index, at_ns));
         }
     }
 
@@ -535,7 +646,7 @@ impl Inbound {
     pub(super) fn finish(&mut self) {
         for channel in &mut self.channels {
             let left = channel.sends.len() as u64;
-            let is_unsure = channel.unsure_since_ns.is_some();
+            let is_unsure = !channel.is_sure();
             *(if is_unsure { &mut self.counts.unsure } else { &mut self.counts.sends }) += left;
             channel.sends.drain(..).for_each(|sent| self.loose.send(&sent.call));
             for key in channel.receives.drain(..) {
@@ -557,7 +668,59 @@ impl Inbound {
     }
 }
 
+impl Receive {
+    fn new(posted: CallAt) -> Self {
+        Self { posted, channel: None, send: None, completed: None, is_lost: false, is_released: false }
+    }
+}
+
+impl Gap {
+    /// One that both are in.
+    fn with(self, other: Self) -> Self {
+        Self { from_ns: self.from_ns.min(other.from_ns), until_ns: self.until_ns.max(other.until_ns) }
+    }
+}
+
+impl Gaps {
+    /// Whether a call that begins then has its place in the order.
+    fn are_after(&self, entry_ns: u64) -> bool {
+        self.0.front().is_none_or(|gap| entry_ns < gap.from_ns)
+    }
+
+    /// Whether one of them has begun at a time and has not ended.
+    fn is_around(&self, at_ns: u64) -> bool {
+        self.0.iter().any(|gap| gap.from_ns <= at_ns && at_ns < gap.until_ns)
+    }
+
+    /// One that reaches into the last ones makes one of them.
+    fn add(&mut self, gap: Gap) {
+        let mut all = gap;
+        while let Some(last) = self.0.pop_back_if(|last| all.from_ns <= last.until_ns) {
+            all = all.with(last);
+        }
+        self.0.push_back(all);
+    }
+
+    /// Forgets those that have ended by then, and says whether there were any.
+    fn end(&mut self, at_ns: u64) -> bool {
+        let before = self.0.len();
+        while self.0.pop_front_if(|first| first.until_ns <= at_ns).is_some() {}
+        self.0.len() < before
+    }
+}
+
+impl Channel {
+    fn is_sure(&self) -> bool {
+        self.source_gaps.0.is_empty() && self.own_gaps.0.is_empty()
+    }
+}
+
 impl Waiting {
+    /// Whether another one may be of the same messages.
+    fn is_like(&self, other: &Self) -> bool {
+        (self.communicator, self.source, self.tag) == (other.communicator, other.source, other.tag)
+    }
+
     fn may_be(&self, communicator: CommunicatorId, source: ProcessId, tag: i32) -> bool {
         self.communicator == communicator
             && self.source.is_none_or(|own| own == source)

@@ -7,7 +7,7 @@ use mpiprobe_trace::{Definitions, LocationId, ProcessId};
 use super::{
     call::{Done, Pending, Unmatched},
     groups::{Groups, Instance, InstanceDone},
-    inbound::Met,
+    inbound::{Gap, Met},
     meaning::{ChannelNames, Known},
     process::{Around, ProcessReplay},
 };
@@ -122,16 +122,17 @@ impl Matcher {
         let mut letters: Vec<Vec<_>> =
             self.processes.iter_mut().map(|process| mem::take(&mut process.outbox)).collect();
         let (known, names) = (&self.known, &self.names);
-        let broken = self.processes.iter().enumerate().filter_map(|(index, one)| Some((id(index), one.broken_ns?)));
-        let broken: Vec<(ProcessId, u64)> = broken.collect();
+        let gaps = self.processes.iter().enumerate();
+        let gaps = gaps.flat_map(|(index, one)| one.gaps.iter().map(move |&gap| (id(index), gap)));
+        let gaps: Vec<(ProcessId, Gap)> = gaps.collect();
         let mut parts: Vec<&mut [ProcessReplay]> = self.processes.chunks_mut(share).collect();
         parallel::for_each(threads, &mut parts, |part, processes| {
             let first = part * share;
             for (own, process) in processes.iter_mut().enumerate() {
                 let is_late = known.began_before(id(first + own));
                 process.inbound.grow(names, is_late, |source| known.began_before(source));
-                for &(source, at_ns) in &broken {
-                    process.inbound.break_from(source, at_ns);
+                for &(source, gap) in &gaps {
+                    process.inbound.break_from(source, gap);
                 }
             }
             for letter in letters.iter().filter_map(|of_process| of_process.get(part)).flatten() {
@@ -166,9 +167,6 @@ impl Matcher {
         self.groups.formed.clear();
         self.groups.done.clear();
         for (index, process) in self.processes.iter_mut().enumerate() {
-            if let Some(at_ns) = process.broken_ns {
-                self.groups.lose(id(index), at_ns);
-            }
             for joining in process.joining.drain(..) {
                 self.groups.join(id(index), joining, &self.known);
             }
@@ -177,7 +175,10 @@ impl Matcher {
         if !unsure.contains(&true) {
             return;
         }
-        for instance in self.groups.formed.iter().filter(|instance| instance.synchronises()) {
+        let mut instances: Vec<_> = self.groups.formed.iter().filter(|instance| instance.synchronises()).collect();
+        // Those over different communicators have not come together in the order of time.
+        instances.sort_by_key(|instance| instance.overlap().0);
+        for instance in instances {
             for own in instance.members.iter().filter(|own| unsure.get(own.process.index()) == Some(&true)) {
                 let Some(process) = self.processes.get_mut(own.process.index()) else { continue };
                 for other in &instance.members {

@@ -100,6 +100,11 @@ impl Known {
         self.from_middle || self.definitions.process(process).is_some_and(|process| process.began_before)
     }
 
+    /// Whether everything is known that was done over a communicator.
+    pub(super) fn is_from_its_beginning(&self, communicator: CommunicatorId) -> bool {
+        !self.from_middle && self.definitions.communicator(communicator).is_some_and(|known| known.was_made)
+    }
+
     /// How much times of any two of these processes may be off against each other; `None`: nothing bounds it.
     pub(super) fn within_ns(&self, processes: &[ProcessId]) -> Option<u64> {
         let nodes = processes.iter().filter_map(|&id| self.definitions.process(id)).map(|process| process.node);
@@ -227,6 +232,8 @@ pub(super) enum Meaning {
         has_returned: bool,
         /// It receives a message that a probe has found.
         takes_message: bool,
+        /// It may keep a receive from ever getting a message: which one is not said.
+        cancels: bool,
     },
     Change {
         change: Change,
@@ -277,6 +284,7 @@ impl Translator<'_> {
             waits: !function.polling && (function.waits_for_requests() || when == When::Blocking),
             has_returned: call.has_returned,
             takes_message: communication(call.function()) == Communication::MatchedReceive,
+            cancels: function.name == "MPI_Cancel",
         }
     }
 
@@ -285,10 +293,8 @@ impl Translator<'_> {
             Communication::Nothing => self.beginning_or_end(operation.function),
             Communication::Collective(pattern) => self.joint(operation, pattern).map_or(Act::Nothing, Act::Collective),
             probe @ (Communication::Probe | Communication::MatchedProbe) => {
-                match self.receive(operation, false).filter(|from| matches!(from.side, Side::Channel { .. })) {
-                    Some(from) => Act::Probe { from, takes: probe == Communication::MatchedProbe },
-                    None => Act::Nothing,
-                }
+                let takes = probe == Communication::MatchedProbe;
+                self.receive(operation, false).map_or(Act::Nothing, |from| Act::Probe { from, takes })
             }
             Communication::PartitionedSend | Communication::PartitionedReceive => {
                 Act::Messages { send: self.send(operation, true), receive: self.receive(operation, true) }

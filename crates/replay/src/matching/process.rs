@@ -8,7 +8,7 @@ use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row
 
 use super::{
     call::{CallAt, Done, End, Unmatched},
-    inbound::{Completion, FromOther, Inbound, Met, Sent},
+    inbound::{Completion, FromOther, Gap, Inbound, Met, Sent},
     meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, learn},
     slab::{Key, Slab},
 };
@@ -74,6 +74,8 @@ pub(super) struct Joining {
     pub(super) call: CallAt,
     /// It is complete at the call's return.
     pub(super) is_blocking: bool,
+    /// Of how many gaps in the process's calls it comes after.
+    pub(super) gaps: u32,
 }
 
 /// That a collective which did not block is complete.
@@ -90,6 +92,8 @@ struct Thread {
     shapes: Option<Arc<[Shape]>>,
     meanings: Vec<Meaning>,
     next_number: Option<u64>,
+    /// When its last call began.
+    last_ns: u64,
 }
 
 /// See the module.
@@ -103,14 +107,18 @@ pub(super) struct ProcessReplay {
     /// Completing calls in their order with their ends, and those that return after the slice.
     completing: (Vec<Completing>, Vec<Open>),
     deferred: (Vec<Completing>, Vec<Open>),
+    /// When it has called `MPI_Cancel` last; 0: never.
+    cancelled_ns: u64,
     joints: u64,
     partitioned: HashMap<(ProcessId, ChannelKey, bool), u32>,
     /// For others, by the part of the processes that they are in.
     pub(super) outbox: Vec<Vec<(ProcessId, FromOther)>>,
     pub(super) joining: Vec<Joining>,
     pub(super) joined: Vec<Joined>,
-    /// Until when calls are missing that were found to be in the slice.
-    pub(super) broken_ns: Option<u64>,
+    /// Where calls are missing that would be in the slice, in the order of time.
+    pub(super) gaps: Vec<Gap>,
+    /// How many there have been.
+    gap_count: u32,
     /// In the order in which the calls that have completed them have returned, if anybody wants to know.
     pub(super) done: Vec<Done>,
     pub(super) is_done_wanted: bool,
@@ -135,12 +143,14 @@ impl ProcessReplay {
             inbound: Inbound::new(process, limit),
             completing: (Vec::new(), Vec::new()),
             deferred: (Vec::new(), Vec::new()),
+            cancelled_ns: 0,
             joints: 0,
             partitioned: HashMap::new(),
             outbox: Vec::new(),
             joining: Vec::new(),
             joined: Vec::new(),
-            broken_ns: None,
+            gaps: Vec::new(),
+            gap_count: 0,
             done: Vec::new(),
             is_done_wanted: true,
             counts: Unmatched::default(),
@@ -155,7 +165,7 @@ impl ProcessReplay {
     /// Goes through the calls that begin in a slice.
     pub(super) fn walk(&mut self, slices: &[&LocationSlice], around: &Around<'_>) {
         self.done.clear();
-        self.broken_ns = None;
+        self.gaps.clear();
         let parts = around.known.definitions.processes.len().div_ceil(around.share.max(1));
         self.outbox.resize_with(parts.max(1), Vec::new);
         match slices {
@@ -215,7 +225,7 @@ impl ProcessReplay {
         if let Some(index) = self.threads.iter().position(|thread| thread.location == location) {
             return index;
         }
-        self.threads.push(Thread { location, shapes: None, meanings: Vec::new(), next_number: None });
+        self.threads.push(Thread { location, shapes: None, meanings: Vec::new(), next_number: None, last_ns: 0 });
         self.threads.len() - 1
     }
 
@@ -233,14 +243,20 @@ impl ProcessReplay {
     fn row(&mut self, thread: usize, row: &Row, changes: &[ChangeRow], around: &Around<'_>) {
         let Some(at) = self.threads.get_mut(thread) else { return };
         let Some(&meaning) = at.meanings.get(row.shape as usize) else { return };
-        let Meaning::Call { function, site, act, when, posts, waits, has_returned, takes_message } = meaning else {
+        let Meaning::Call { function, site, act, when, posts, waits, has_returned, takes_message, cancels } = meaning
+        else {
             return;
         };
+        if cancels {
+            self.cancelled_ns = row.begin_ns;
+        }
         let location = at.location;
-        let is_gap = at.next_number.is_some_and(|next| row.number > next);
+        // Those before a thread's first one may be missing as well.
+        let is_gap = row.number > at.next_number.unwrap_or(0);
         at.next_number = Some(row.number.wrapping_add(1));
+        let last_ns = std::mem::replace(&mut at.last_ns, row.begin_ns);
         if is_gap && around.known.definitions.location(location).is_some_and(|location| is_harmful(&location.losses)) {
-            self.lose(row.begin_ns);
+            self.lose(Gap { from_ns: last_ns.saturating_add(1), until_ns: row.begin_ns });
         }
         let call = CallAt {
             number: row.number,
@@ -270,7 +286,8 @@ impl ProcessReplay {
             match taken {
                 Some(request) if posts => drop(self.requests.insert(row.request, request)),
                 Some(Request::Message { receive: Some(key), .. }) => {
-                    self.completing.1.push(Open::Receive { key, bytes: bytes_of(act) });
+                    let message = if let Act::Messages { receive, .. } = act { receive } else { None };
+                    self.complete_receive(key, message, &call);
                 }
                 _ => self.counts.of_unknown_request += 1,
             }
@@ -289,18 +306,26 @@ impl ProcessReplay {
         }
     }
 
-    /// Calls until then are not known.
-    fn lose(&mut self, at_ns: u64) {
-        self.broken_ns = Some(at_ns);
-        self.inbound.break_all(at_ns);
+    /// Calls are missing.
+    fn lose(&mut self, gap: Gap) {
+        self.gaps.push(gap);
+        self.gap_count = self.gap_count.wrapping_add(1);
+        self.inbound.give_up_open(gap.until_ns);
+        self.inbound.break_all(gap);
         self.requests.clear();
     }
 
     /// What a call does that is no completion of a request.
     fn act(&mut self, act: Act, when: When, request: Option<u64>, call: &CallAt, around: &Around<'_>) {
         match act {
-            Act::Nothing
-            | Act::Probe { from: Message { side: Side::Outside | Side::Unknown | Side::Any { .. }, .. }, .. } => {}
+            Act::Nothing | Act::Probe { from: Message { side: Side::Outside | Side::Unknown, .. }, .. } => {}
+            // Whose message it has found, whoever receives it says.
+            Act::Probe { from: from @ Message { side: Side::Any { .. }, .. }, takes } => {
+                if let Some(request) = request.filter(|_| takes) {
+                    let receive = self.receive(from, *call, true);
+                    self.requests.insert(request, Request::Message { send: None, receive });
+                }
+            }
             Act::Messages { send, receive } if when == When::Persistent => {
                 if let Some((message, request)) = send.or(receive).zip(request).filter(|(one, _)| one.partitioned) {
                     self.partition(message, send.is_some(), request, around);
@@ -341,7 +366,7 @@ impl ProcessReplay {
 
     fn join(&mut self, joint: Joint, call: CallAt, is_blocking: bool) -> u64 {
         self.joints += 1;
-        self.joining.push(Joining { number: self.joints, joint, call, is_blocking });
+        self.joining.push(Joining { number: self.joints, joint, call, is_blocking, gaps: self.gap_count });
         self.joints
     }
 
@@ -388,7 +413,7 @@ impl ProcessReplay {
             }
             Side::Unknown => {
                 self.counts.of_unknown_source += 1;
-                self.inbound.break_all(call.return_ns);
+                self.inbound.break_all(Gap { from_ns: call.entry_ns, until_ns: call.return_ns });
                 None
             }
         }
@@ -421,8 +446,12 @@ impl ProcessReplay {
                 let is_receive = matches!(act, Act::Messages { receive: Some(_), .. });
                 match self.requests.remove(&request) {
                     Some(Request::Message { receive: Some(key), .. }) if is_receive && change == Change::Released => {
-                        if let Act::Messages { receive: Some(Message { side: Side::Any { .. }, .. }), .. } = act {
+                        if !self.inbound.is_named(key) {
                             self.inbound.give_up(key, call.return_ns);
+                        } else if self.inbound.is_posted_before(key, self.cancelled_ns) {
+                            self.inbound.doubt(key, call.return_ns);
+                        } else {
+                            self.inbound.release(key);
                         }
                     }
                     Some(Request::Message { receive: Some(key), .. }) => self.inbound.cancel(key, call.return_ns),
@@ -494,20 +523,7 @@ impl ProcessReplay {
             Some(Request::Joint(number)) => self.completing.1.push(Open::Joint(number)),
             Some(Request::Message { send, receive }) => {
                 if let (Some(key), Act::Messages { receive: Some(message), .. }) = (receive, act) {
-                    match message.side {
-                        Side::Channel { channel, .. } => {
-                            self.inbound.resolve(key, channel);
-                            self.completing.1.push(Open::Receive { key, bytes: message.bytes });
-                        }
-                        Side::Outside => {
-                            self.counts.outside += 1;
-                            self.inbound.cancel(key, call.return_ns);
-                        }
-                        Side::Any { .. } | Side::Unknown => {
-                            self.counts.of_unknown_source += 1;
-                            self.inbound.give_up(key, call.return_ns);
-                        }
-                    }
+                    self.complete_receive(key, Some(message), call);
                 }
                 self.completing.1.extend(send.map(Open::Send));
             }
@@ -516,6 +532,30 @@ impl ProcessReplay {
                 let is_message = matches!(act, Act::Messages { send, receive } if send.or(receive).is_some());
                 self.counts.of_unknown_request += u64::from(is_message);
             }
+        }
+    }
+
+    /// A receive is complete; `message`: what is said of it then.
+    fn complete_receive(&mut self, key: Key, message: Option<Message>, call: &CallAt) {
+        let bytes = message.and_then(|message| message.bytes);
+        match message.map(|message| message.side) {
+            Some(Side::Channel { channel, .. }) => self.inbound.resolve(key, channel),
+            Some(Side::Outside) => {
+                self.counts.outside += 1;
+                return self.inbound.cancel(key, call.return_ns);
+            }
+            // Whoever has posted it may have said whose it is.
+            Some(Side::Any { .. } | Side::Unknown) | None if self.inbound.is_named(key) => {}
+            Some(Side::Any { .. } | Side::Unknown) | None => {
+                self.counts.of_unknown_source += 1;
+                return self.inbound.give_up(key, call.return_ns);
+            }
+        }
+        // Without a status nobody knows whether it was too late to cancel it.
+        if bytes.is_none() && self.inbound.is_posted_before(key, self.cancelled_ns) {
+            self.inbound.doubt(key, call.return_ns);
+        } else {
+            self.completing.1.push(Open::Receive { key, bytes });
         }
     }
 
@@ -623,11 +663,4 @@ impl ProcessReplay {
 /// they were, which is the same at both ends.
 pub(super) fn is_harmful(losses: &Losses) -> bool {
     losses.missing() > 0 || losses.lost_changes > 0 || losses.left_out.by_duration > 0 || losses.left_out.by_time > 0
-}
-
-fn bytes_of(act: Act) -> Option<u64> {
-    match act {
-        Act::Messages { receive, .. } => receive.and_then(|message| message.bytes),
-        _ => None,
-    }
 }

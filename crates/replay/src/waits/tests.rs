@@ -2,7 +2,7 @@
 
 use mpiprobe_model::{Activity, WaitKind, WaitStates};
 use mpiprobe_trace::{
-    Call, Change, File, FileId, HandMade, Neighbours, Object, ProcessId, Span, Window, WindowId, call,
+    Bytes, Call, Change, File, FileId, HandMade, Neighbours, Object, ProcessId, Span, Window, WindowId, call,
 };
 
 use super::{Analysis, Limits, analyse};
@@ -597,4 +597,168 @@ fn windows_and_files_are_those_that_were_made_together() {
     assert_eq!(cause(&states, WaitKind::Window, 0), Some(1));
     assert_eq!(cause(&states, WaitKind::Common, 1), Some(0));
     assert_eq!(states.unmatched.incomplete_collective_calls, 0, "{:?}", states.unmatched);
+}
+
+/// Ranks that send round and meet, of which only what happens in windows was recorded.
+fn in_windows(windows: u64) -> HandMade {
+    let mut made = begun(2);
+    for window in 0..windows {
+        for step in 0..4u64 {
+            let at = 1000 + window * 10_000 + step * 1000;
+            for rank in 0..2u32 {
+                let (entry, missing) = (at + u64::from(rank) * 10, u64::from(window > 0 && step == 0) * 100);
+                let mut meets = call("MPI_Barrier", entry, at + 200).over(HandMade::WORLD);
+                meets.number = missing;
+                made.add(rank, meets);
+            }
+            made.add(0, call("MPI_Send", at + 500, at + 550).to(1, 0, 8));
+            made.add(1, call("MPI_Recv", at + 400, at + 600).from(0, 0, 8));
+        }
+    }
+    for location in &mut made.definitions.locations {
+        location.losses.left_out.by_time = 100 * (windows - 1);
+    }
+    made
+}
+
+#[test]
+fn between_gaps_everything_is_matched_however_a_trace_is_cut() {
+    let made = in_windows(3);
+    for (aim, threads) in [(1, 1), (7, 2), (1 << 20, 1), (1 << 20, 3)] {
+        let states = sliced(&made, aim, threads, Limits::default());
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 12 * 100)], "slices of {aim}");
+        let ends = states.unmatched;
+        assert_eq!((ends.matched_messages, ends.matched_collective_calls), (12, 2 + 2 * 12), "slices of {aim}");
+        assert_eq!((ends.unsure, ends.incomplete_collective_calls), (0, 0), "slices of {aim}");
+    }
+}
+
+#[test]
+fn what_was_posted_before_a_gap_is_matched_and_what_comes_after_is_not() {
+    let mut made = begun(2);
+    made.definitions.locations[1].losses.lost = 1;
+    made.add(0, call("MPI_Send", 2000, 2100).to(1, 0, 8));
+    made.add(1, call("MPI_Recv", 1500, 2200).from(0, 0, 8));
+    // A receive is missing, which has got the second message.
+    made.add(0, call("MPI_Send", 3000, 3100).to(1, 0, 8));
+    made.add(0, call("MPI_Send", 5000, 5100).to(1, 0, 8));
+    let mut after = call("MPI_Recv", 4000, 5200).from(0, 0, 8);
+    after.number = 1;
+    made.add(1, after);
+    for aim in [1, 1 << 20] {
+        let states = sliced(&made, aim, 1, Limits::default());
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 500)], "slices of {aim}");
+        assert_eq!((states.unmatched.matched_messages, states.unmatched.unsure), (1, 3), "slices of {aim}");
+    }
+}
+
+#[test]
+fn a_communicator_that_was_seen_to_be_made_has_had_no_earlier_calls() {
+    let matched = |was_made: bool| {
+        let mut made = HandMade::of_ranks(3);
+        made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
+        let all = made.communicator("all", &[0, 1, 2]);
+        made.definitions.communicators[all.index()].was_made = was_made;
+        for rank in 0..3 {
+            let at = u64::from(rank) * 100 + 1000;
+            made.add(rank, call("MPI_Bcast", at, at + 50).over(all).moves(8, 8).rooted(0));
+        }
+        analysed(&made).unmatched.matched_collective_calls
+    };
+    assert_eq!((matched(true), matched(false)), (3, 0));
+}
+
+/// A receiver's calls, and messages of rank 0 with tag 3: one at the beginning, if there is one, and one that is late after all have met.
+fn before_a_late_one(calls: Vec<Call>, is_sent: bool) -> HandMade {
+    let barrier = || call("MPI_Barrier", 5000, 5100).over(HandMade::WORLD);
+    let early = is_sent.then(|| call("MPI_Send", 1000, 1050).to(1, 3, 8));
+    let sender = early.into_iter().chain([barrier(), call("MPI_Send", 7000, 7100).to(1, 3, 8)]);
+    let receiver = calls.into_iter().chain([barrier(), call("MPI_Recv", 6000, 7200).from(0, 3, 8)]);
+    ended([sender.collect(), receiver.collect()])
+}
+
+/// The same of whom it is from and how much it is, as whoever wants no status knows it.
+fn without_status(mut posted: Call) -> Call {
+    if let Some(receive) = &mut posted.operation.receive {
+        receive.bytes = Bytes::AtMost(400);
+    }
+    posted
+}
+
+/// Any message of rank 0.
+fn of_any_tag(mut posted: Call) -> Call {
+    if let Some(receive) = &mut posted.operation.receive {
+        (receive.tag, receive.any_tag) = (None, true);
+    }
+    posted
+}
+
+#[test]
+fn messages_that_a_probe_has_found_are_those_that_whoever_receives_them_says() {
+    let probes = [
+        of_any_tag(call("MPI_Mprobe", 1500, 1600).from(0, 3, 8).posts(1)),
+        call("MPI_Mprobe", 1500, 1600).from_any(8).posts(1),
+    ];
+    for found in probes {
+        let received = call("MPI_Mrecv", 1700, 1800).from(0, 3, 8).completes(&found);
+        let mut posted = without_status(of_any_tag(call("MPI_Imrecv", 1700, 1800).from(0, 3, 8)));
+        posted = posted.completes(&found).posts(2);
+        let mut complete = call("MPI_Wait", 1900, 2000).completes(&posted);
+        complete.requests[0].operation.receive = received.operation.receive;
+        for calls in [vec![found.clone(), received], vec![found.clone(), posted, complete]] {
+            let states = analysed(&before_a_late_one(calls, true));
+            assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
+            assert_eq!((states.unmatched.matched_messages, states.complete), (2, true), "{:?}", states.unmatched);
+        }
+    }
+    // If nobody says it, any of them may be it until all have met.
+    let found = call("MPI_Mprobe", 1500, 1600).from_any(8).posts(1);
+    let received = call("MPI_Mrecv", 1700, 1800).from_any(8).completes(&found);
+    let states = analysed(&before_a_late_one(vec![found, received], true));
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
+    let ends = states.unmatched;
+    assert_eq!((ends.matched_messages, ends.of_unknown_source, ends.unsure), (1, 1, 1), "{ends:?}");
+}
+
+#[test]
+fn what_a_probe_has_named_need_not_be_said_again() {
+    let found = call("MPI_Mprobe", 1500, 1600).from(0, 3, 8).posts(1);
+    let posted = without_status(of_any_tag(call("MPI_Imrecv", 1700, 1800).from(0, 3, 8)));
+    let posted = posted.completes(&found).posts(2);
+    let complete = call("MPI_Wait", 1900, 2000).completes(&posted);
+    let states = analysed(&before_a_late_one(vec![found, posted, complete], true));
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
+    assert_eq!((states.unmatched.matched_messages, states.complete), (2, true), "{:?}", states.unmatched);
+}
+
+#[test]
+fn whether_a_receive_was_cancelled_is_not_guessed() {
+    let posted = without_status(call("MPI_Irecv", 1000, 1010).from(0, 3, 8)).posts(1);
+    let cancel = call("MPI_Cancel", 1100, 1110);
+    let ends = [
+        call("MPI_Wait", 1200, 1210).completes(&posted),
+        call("MPI_Request_free", 1200, 1210).changes(&posted, Change::Released),
+    ];
+    for end in ends {
+        let made = before_a_late_one(vec![posted.clone(), cancel.clone(), end.clone()], false);
+        let states = analysed(&made);
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
+        assert_eq!((states.unmatched.matched_messages, states.unmatched.unsure), (1, 1), "{:?}", states.unmatched);
+        // What was posted later was not cancelled.
+        let earlier = call("MPI_Cancel", 900, 910);
+        let made = before_a_late_one(vec![earlier, posted.clone(), end], true);
+        assert_eq!(analysed(&made).unmatched.matched_messages, 2);
+    }
+}
+
+#[test]
+fn receives_that_are_given_up_get_their_messages() {
+    let posted = call("MPI_Irecv", 1000, 1010).from(0, 3, 8).posts(1);
+    let released = call("MPI_Request_free", 1200, 1210).changes(&posted, Change::Released);
+    for (aim, is_sent) in [(1, true), (1 << 20, true), (1, false)] {
+        let made = before_a_late_one(vec![posted.clone(), released.clone()], is_sent);
+        let states = sliced(&made, aim, 1, Limits::default());
+        assert_eq!(states.unmatched.matched_messages, 1 + u64::from(is_sent), "{:?}", states.unmatched);
+        assert_eq!(states.unmatched.receives, u64::from(!is_sent));
+    }
 }

@@ -61,7 +61,12 @@ pub(super) fn unite(
         numbers.insert((local.process, local.number), CommunicatorId(u32::try_from(index).unwrap_or(u32::MAX)));
     }
     let world_rank = |process: ProcessId| processes.get(process.index()).and_then(|process| process.rank);
-    let united = groups.iter().map(|group| group.united(&numbers, job, world_rank));
+    // What is kept of a process may begin later than what was seen of it.
+    let was_made = |local: &LocalCommunicator| {
+        let process = processes.get(local.process.index());
+        local.was_made && process.is_some_and(|process| process.recorded_from_ns <= local.first_ns)
+    };
+    let united = groups.iter().map(|group| group.united(&numbers, job, world_rank, was_made));
     let mut communicators: Vec<Communicator> = united.collect();
     name(&mut communicators, &groups);
     (communicators, numbers)
@@ -89,6 +94,7 @@ impl<'a> Group<'a> {
         numbers: &Numbers,
         job: impl Fn(&'a LocalCommunicator) -> Option<&'a str>,
         world_rank: impl Fn(ProcessId) -> Option<u32>,
+        was_made: impl Fn(&LocalCommunicator) -> bool,
     ) -> Communicator {
         let first = self.known.first();
         let kind = first.map_or(CommunicatorKind::Made, |local| local.kind);
@@ -116,12 +122,15 @@ impl<'a> Group<'a> {
             CommunicatorKind::Made => of_side(own),
         };
         let neighbours = self.known.iter().filter_map(|local| Some((local.rank, local.neighbours.clone()?)));
+        let (members, remote_members) = (members, of_side(other));
         Communicator {
             name: self.given_name(&world_rank).unwrap_or_default(),
             kind,
             job: first.and_then(|local| job(local)).map(ToOwned::to_owned),
+            was_made: self.known.len() == members.len() + remote_members.len()
+                && self.known.iter().all(|local| was_made(local)),
             members,
-            remote_members: of_side(other),
+            remote_members,
             parent: parents.find_map(|of| numbers.get(&of).copied()),
             neighbours: neighbours.collect::<BTreeMap<u32, Neighbours>>(),
         }

@@ -400,6 +400,7 @@ impl Communicators {
             members: Vec::new(),
             remote_members: Vec::new(),
             parent: None,
+            was_made: false,
             neighbours: BTreeMap::new(),
         };
         all.communicators.resize(self.is_settled.len(), nothing);

@@ -347,7 +347,8 @@ impl Worker {
             self.drain_patiently();
         }
         let process = self.recorder.process(slot).cloned();
-        let is_in_mpi = self.recorder.end_process(slot, ended_ns.unwrap_or(end.at_ns), &end.cut_short) && !end.has_execed;
+        let is_in_mpi =
+            self.recorder.end_process(slot, ended_ns.unwrap_or(end.at_ns), &end.cut_short) && !end.has_execed;
         if let (Some(flight), Some(process)) = (&mut self.flight, process) {
             flight.note_end(&process, is_in_mpi, end.failure);
         }

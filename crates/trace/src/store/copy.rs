@@ -78,7 +78,7 @@ pub(super) fn define(definitions: &Definitions, mut define: impl FnMut(Definitio
                 members: own.clone(),
                 remote_members: other.clone(),
                 neighbours: rank.and_then(|rank| known.neighbours.get(&rank).cloned()),
-                was_made: true,
+                was_made: known.was_made,
                 first_ns: number.into(),
                 freed_ns: None,
             }));

@@ -43,7 +43,8 @@ struct Now {
     open_calls: Vec<(LocationId, Event)>,
     /// Calls that had returned by then are there, ns.
     known_until_ns: u64,
-    /// End of the last event of all, ns.
+    /// When the chunk began that began last, ns. Not its end: that may be the end of a call that its process's end has cut short, which may have been
+    /// open for long, and what came before it is what is asked for.
     newest_ns: u64,
     /// Something was dropped for want of room.
     is_short: bool,
@@ -69,7 +70,8 @@ impl Window {
         Self { limit, span: None, now: Mutex::default(), is_watched: AtomicBool::new(false), relays: Mutex::default() }
     }
 
-    /// One that keeps no more than that either, which ends with the last event of all: of a job that hangs, what came before that is kept.
+    /// One that keeps that, and besides it what its chunks have in addition, before the last chunk of all began: of a job that hangs, what came before
+    /// that is kept.
     pub fn of_span(span: FlightSpan, limit: u64) -> Self {
         Self { span: Some(span), ..Self::new(limit) }
     }
@@ -161,7 +163,7 @@ impl Keeper for Window {
         // What was open when that was noted, and has returned since, is in the chunk.
         let (thread, until_ns) = (LocationId(stored.head.location), stored.head.until_ns);
         now.open_calls.retain(|(location, event)| *location != thread || event.time_ns() >= until_ns);
-        now.newest_ns = now.newest_ns.max(until_ns);
+        now.newest_ns = now.newest_ns.max(stored.head.from_ns);
         let process = now.kept.keep(stored, calls, phase);
         match (self.span, process) {
             (Some(FlightSpan::Time(span)), _) => {

@@ -360,8 +360,12 @@ fn of_one_of_nodes(mpi: Mpi) -> Result<(), Failed> {
     let ended = profiler.wait()?;
     let is_why = |line: &String| line.contains("job.n1.trace: ") && line.contains("because on n2: rank ");
     assert!(ended.stderr.iter().any(is_why), "{}", ended.printed());
-    let expected = ["job.n1.trace", "job.n2.trace", "job.n1.2.trace"].map(str::to_owned);
-    assert_eq!(files(directory.path())?, expected.into(), "{}", ended.printed());
+    let expected = BTreeSet::from(["job.n1.trace", "job.n2.trace", "job.n1.2.trace"].map(str::to_owned));
+    let written = files(directory.path())?;
+    // Where the launcher takes long to end the ranks of a job, those that die much later are written down once more.
+    let is_later = |name: &String| (2..5).any(|number| name.ends_with(&format!(".{number}.trace")));
+    let is_each_expected = expected.is_subset(&written) && written.difference(&expected).all(is_later);
+    assert!(is_each_expected, "{written:?}: {}", ended.printed());
     Ok(())
 }
 

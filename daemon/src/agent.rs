@@ -9,7 +9,7 @@ use std::{
     process::exit,
     sync::{
         Arc,
-        mpsc::{Receiver, SyncSender, TrySendError, sync_channel},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel},
     },
     thread::{self, sleep},
     time::{Duration, Instant},
@@ -38,6 +38,8 @@ const LONGEST: u64 = 1 << 20;
 const WAITING: usize = 8;
 /// For whoever does not take the last profile, and for what is to be done once nobody wants anything more.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two signs of life, if there is nothing else to say: a node that loses its power says nothing any more.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 /// For messages.
 const IN_PASSING: Duration = Duration::from_millis(200);
 
@@ -265,7 +267,12 @@ fn take_orders(
 
 fn write_lines(lines: &Receiver<Vec<u8>>, ends: &mpsc::UnboundedSender<Asked>) {
     let mut to = io::stdout();
-    while let Ok(text) = lines.recv() {
+    loop {
+        let text = match lines.recv_timeout(SIGN_OF_LIFE) {
+            Ok(text) => text,
+            Err(RecvTimeoutError::Timeout) => line(&json!({ "alive": true })),
+            Err(RecvTimeoutError::Disconnected) => return,
+        };
         if to.write_all(&text).and_then(|()| to.flush()).is_err() {
             let _ = ends.send(Asked::End);
             // What is still said, nobody hears.

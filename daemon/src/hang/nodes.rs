@@ -116,6 +116,7 @@ impl Node {
                 }
             }
             FromNode::Said(text) => self.say(&text),
+            FromNode::Alive => {}
             // It has been given up, or has found something already.
             _ if is_over => {}
             FromNode::Begun => self.state = State::Looking,

@@ -44,6 +44,8 @@ pub(crate) enum FromNode {
         version: String,
     },
     Said(String),
+    /// It has nothing to say, and says so from time to time.
+    Alive,
     /// It observes, or waits.
     Begun,
     Profile(Box<Profile>),
@@ -87,6 +89,7 @@ struct Head {
     absent: bool,
     ended: Option<bool>,
     begun: Option<bool>,
+    alive: Option<bool>,
     schema: Option<String>,
     trace: Option<IgnoredAny>,
     calls: Option<IgnoredAny>,
@@ -155,6 +158,7 @@ impl Word for FromNode {
             Head { lost: Some(why), .. } => Self::Lost(text(why)),
             Head { ended: Some(_), .. } => Self::Ended,
             Head { begun: Some(_), .. } => Self::Begun,
+            Head { alive: Some(_), .. } => Self::Alive,
             Head { version: Some(version), .. } => Self::Answered { version: text(version) },
             Head { said: Some(said), .. } => Self::Said(text(said)),
             Head { no_calls: Some(why), .. } => Self::NoCalls(text(why)),
@@ -168,6 +172,7 @@ impl Word for FromNode {
             Self::Lost(_) => Nature::Lost,
             Self::Ended | Self::Refused { .. } => Nature::Last,
             Self::Said(_)
+            | Self::Alive
             | Self::Begun
             | Self::Profile(_)
             | Self::Chunk(_)
@@ -241,6 +246,7 @@ mod tests {
         assert_eq!(said(r#"{"observation":0,"version":"9.9"}"#), r#"Answered { version: "9.9" }"#);
         assert_eq!(said(r#"{"said":"a\u001b[2Jb"}"#), r#"Said("a\\u{1b}[2Jb")"#);
         assert_eq!(said(r#"{"begun":true}"#), "Begun");
+        assert_eq!(said(r#"{"alive":true}"#), "Alive");
         assert_eq!(said(r#"{"ended":false}"#), "Ended");
         assert_eq!(said(r#"{"trace":"AAH/"}"#), "Chunk([0, 1, 255])");
         assert_eq!(said(r#"{"stacks":{"refused":"no \u001b[2J"}}"#), "Stacks(Refused(\"no \u{fffd}[2J\"))");

@@ -29,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const GRACE: Duration = Duration::from_millis(300);
 /// For the first node that begins: a service there may have to load programs first.
 const FIRST_PATIENCE: Duration = Duration::from_mins(1);
-/// For the next profile of a node, besides twice the time in which one is due. A node that loses its power says nothing any more, and whoever
-/// has started the agent there may take minutes to notice.
+/// For the next sign of life of a node. One that loses its power says nothing any more, and whoever has started the agent there may take
+/// minutes to notice.
 const SILENCE: Duration = Duration::from_secs(5);
 /// For the last profiles of all nodes.
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
@@ -93,10 +93,9 @@ impl Node {
         self.state == State::Observing && !self.is_silent
     }
 
-    /// When it is silent if nothing comes. Before its first profile it may be waiting for a job.
-    fn is_silent_at(&self, interval: Duration) -> Option<Instant> {
-        let patience = interval.saturating_mul(2).saturating_add(SILENCE);
-        (self.is_heard() && self.latest.is_some()).then(|| self.heard.checked_add(patience)).flatten()
+    /// When it is silent if nothing comes.
+    fn is_silent_at(&self) -> Option<Instant> {
+        self.is_heard().then(|| self.heard + SILENCE)
     }
 
     fn say(&mut self, text: &str) {
@@ -424,7 +423,7 @@ impl NodesSource {
             FromNode::Recent(calls) if self.viewed.recent_calls => {
                 node.recent = LastCalls::of(calls);
             }
-            FromNode::Stacks(_) | FromNode::Recent(_) => {}
+            FromNode::Stacks(_) | FromNode::Recent(_) | FromNode::Alive => {}
             FromNode::Calls(message) => node.keep_calls(&message),
             FromNode::NoCalls(why) => node.note_no_calls(why),
             FromNode::Found(_) => {
@@ -499,9 +498,9 @@ impl NodesSource {
 
     /// Names nodes of which nothing has come for long; the others go on.
     fn name_the_lost(&mut self) {
-        let (now, interval) = (Instant::now(), self.interval);
+        let now = Instant::now();
         for node in &mut self.nodes {
-            if node.is_silent_at(interval).is_some_and(|at| at <= now) {
+            if node.is_silent_at().is_some_and(|at| at <= now) {
                 node.is_silent = true;
                 let waited = now.saturating_duration_since(node.heard).as_secs();
                 node.say(&format!("silent: nothing has come from there for {waited} s; the others go on"));
@@ -556,7 +555,7 @@ impl Source for NodesSource {
 
     async fn event(&mut self) -> Result<Event, SessionError> {
         let (due, stacks_due) = (until(self.due), until(self.viewed.stacks_due));
-        let silence = until(self.nodes.iter().filter_map(|node| node.is_silent_at(self.interval)).min());
+        let silence = until(self.nodes.iter().filter_map(Node::is_silent_at).min());
         let patience = until(self.patience);
         let dump_due = until(self.incident.as_ref().map(|incident| incident.due));
         let traces = self.nodes.iter().filter_map(|node| node.trace.as_ref());

@@ -171,6 +171,11 @@ fn several(mpi: Mpi) -> Result<(), Failed> {
     job.open_gate("start")?;
     job.wait_for_gate("1")?;
     all.wait_for_meaning(4)?;
+    // One of which nothing comes, as if it had lost its power, however long it is until the next profile.
+    kill_process(whole.agent("n2")?, Signal::STOP)?;
+    all.wait_for("mpiprobe: n2: silent: nothing has come from there for ")?;
+    kill_process(whole.agent("n2")?, Signal::CONT)?;
+    all.wait_for("mpiprobe: n2: it answers again")?;
     let before = job.snapshot()?;
 
     // Nodes that do not answer, each in a way of its own: they are named, and the others are observed.

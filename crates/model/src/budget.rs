@@ -8,8 +8,11 @@ use super::names::{self, Name};
 /// The limit of an observation's own cost, and what has been done to keep it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Budget {
-    /// Of the time of each rank, per cent, over any minute (`--max-overhead`); `null`: there is no limit.
+    /// Of the time of each rank, per cent, over any `period_ns` (`--max-overhead`); `null`: there is no limit.
     pub max_overhead: Option<f64>,
+    /// The time that the limit is meant of, ns; `null`: there is no limit.
+    #[serde(default)]
+    pub period_ns: Option<u64>,
     /// Of the rank that pays most; `null`: nobody has been looked at yet.
     pub spent: Option<Spending>,
     /// Functions that are, or were for some time, not counted from entry to return.
@@ -123,7 +126,10 @@ impl Budget {
     /// That of an observation of several nodes.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
-        self.max_overhead = self.max_overhead.zip(other.max_overhead).map(|(one, other)| one.max(other));
+        let other_period = other.period_ns;
+        let higher = |(one, other): (f64, f64)| if other > one { (other, other_period) } else { (one, self.period_ns) };
+        let limit = self.max_overhead.zip(other.max_overhead).map(higher);
+        (self.max_overhead, self.period_ns) = limit.map_or((None, None), |(limit, period)| (Some(limit), period));
         self.spent = match (self.spent, other.spent) {
             (Some(one), Some(other)) => Some(if other.minute_percent > one.minute_percent { other } else { one }),
             (one, other) => one.or(other),

@@ -168,9 +168,9 @@ pub struct Observe {
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t, help_heading = "What is measured")]
     pub engine: EngineChoice,
 
-    /// What eBPF may cost each rank, per cent of its time over any minute, or `off`. What would cost more is counted with less care: functions
-    /// that are called very often by their entry alone, then in samples, and the profile says so. Not with --waits and --nested, which need
-    /// each call.
+    /// What eBPF may cost each rank, per cent of its time over any ten minutes (or another time: 2/1m), or `off`. Half of that may be spent at
+    /// once. What would cost more is counted with less care: functions that are called very often by their entry alone, then in samples, and the
+    /// profile says so. No limit holds for --waits and --nested, which need each call.
     #[arg(long, value_name = "PERCENT", default_value_t, help_heading = "Limits")]
     pub max_overhead: MaxOverhead,
     /// Attach in this way only, instead of the best one that works.
@@ -638,6 +638,9 @@ mod tests {
             &["--max-overhead", "101"],
             &["--max-overhead", "abc"],
             &["--max-overhead", "nan"],
+            &["--max-overhead", "2/"],
+            &["--max-overhead", "2/30s"],
+            &["--max-overhead", "2/2days"],
             &["--max-overhead", "1", "--waits", "--pid", "1"],
             &["run", "--max-overhead", "1", "--trace", "x", "true"],
             &["compare"],

@@ -34,7 +34,7 @@ pub(super) fn options(asked: &Observe, trace_bpf: bool) -> Options {
         is_viewed: false,
         record: None,
         trace: (asked.waits || asked.single_calls).then(|| nothing_written(asked)),
-        max_overhead: asked.max_overhead.percent(),
+        max_overhead: asked.max_overhead.limit(),
         method: asked.attach,
         max_processes: asked.max_processes,
         max_threads: asked.max_threads,

@@ -163,7 +163,8 @@ fn query(options: &Options, waits: Option<bool>) -> String {
         query.append_pair("returns", returns.get_name());
     }
     let max_overhead = MaxOverhead::of(options.max_overhead);
-    if max_overhead != MaxOverhead::default() {
+    // Where each call is needed there is none.
+    if max_overhead != MaxOverhead::default() && options.trace.is_none() {
         query.append_pair("max-overhead", &max_overhead.to_string());
     }
     add_functions(&mut query, options.functions);
@@ -308,6 +309,7 @@ mod tests {
             &["--pid-of", "x", "--waits", "--functions", "p2p"],
             &["--pid-of", "x", "--single-calls"],
             &["--pid-of", "x", "--max-overhead", "0.5%"],
+            &["--pid-of", "x", "--max-overhead", "1/1h 30m"],
             &["--all-jobs", "--nested", "--ignore-pcontrol", "--max-flows", "7", "--max-communicators", "8"],
             &[
                 "--pid-of",

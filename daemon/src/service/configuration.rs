@@ -13,7 +13,7 @@ use mpiprobe_model::filter::bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{SOCKET, error::ServiceError};
-use crate::session::MaxOverhead;
+use crate::session::{MaxOverhead, OverheadLimit};
 
 /// Bytes of a file; what is longer is none that a person has written.
 const LONGEST: u64 = 256 << 10;
@@ -133,7 +133,7 @@ impl Default for Jobs {
             interval: Duration::from_secs(10),
             functions: "default".into(),
             traffic: false,
-            max_overhead: MaxOverhead::Percent(1.0),
+            max_overhead: MaxOverhead::Limit(OverheadLimit { percent: 1.0, period: Duration::from_mins(1) }),
             most: 16,
             tables: 512 << 20,
         }

@@ -90,7 +90,7 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
         trace: options.trace_bpf.into(),
         rings,
         ring_lines,
-        budget: options.max_overhead.is_some().into(),
+        budget: options.overhead_limit().is_some().into(),
         layers: (options.traffic || has_queries(options.functions)).into(),
         ..fitting
     }

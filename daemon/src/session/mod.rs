@@ -49,7 +49,7 @@ mod watch;
 pub mod wrapped;
 
 pub use error::SessionError;
-pub use options::{ByService, EngineChoice, MaxOverhead, Options, Outcome, Returns};
+pub use options::{ByService, EngineChoice, MaxOverhead, Options, Outcome, OverheadLimit, Returns};
 pub use profile_file::{ProfileTo, WriteError, create_file};
 pub use run::{observe_elsewhere, run};
 pub use served::observe_for;

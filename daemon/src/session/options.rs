@@ -1,6 +1,6 @@
 //! What was asked for, and what came out.
 
-use std::{fmt, path::PathBuf, str::FromStr, time::Duration};
+use std::{fmt, ops::RangeInclusive, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
 use mpiprobe_attach::AttachMethod;
@@ -48,28 +48,45 @@ pub enum Returns {
     Off,
 }
 
-/// What observing may cost a rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// What observing may cost a rank at most: a share of its time, over any time of a length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OverheadLimit {
+    pub percent: f64,
+    pub period: Duration,
+}
+
+impl OverheadLimit {
+    /// What is spent is counted in parts of these.
+    const PERIODS: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_hours(24);
+    /// Long enough for most programs to be counted to their last call, and those that poll are not slowed down for long.
+    const USUAL_PERIOD: Duration = Duration::from_mins(10);
+}
+
+/// What observing may cost a rank, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MaxOverhead {
-    /// Whatever it takes: who looks at a job wants to know what it does, all of it.
-    #[default]
+    /// Whatever it takes.
     Off,
-    /// Of the rank's time.
-    Percent(f64),
+    Limit(OverheadLimit),
 }
 
 impl MaxOverhead {
     /// `None`: whatever it takes.
-    pub fn percent(self) -> Option<f64> {
+    pub fn limit(self) -> Option<OverheadLimit> {
         match self {
             Self::Off => None,
-            Self::Percent(percent) => Some(percent),
+            Self::Limit(limit) => Some(limit),
         }
     }
 
-    /// As it is typed.
-    pub fn of(percent: Option<f64>) -> Self {
-        percent.map_or(Self::Off, Self::Percent)
+    pub fn of(limit: Option<OverheadLimit>) -> Self {
+        limit.map_or(Self::Off, Self::Limit)
+    }
+}
+
+impl Default for MaxOverhead {
+    fn default() -> Self {
+        Self::Limit(OverheadLimit { percent: 2.0, period: OverheadLimit::USUAL_PERIOD })
     }
 }
 
@@ -77,7 +94,10 @@ impl fmt::Display for MaxOverhead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Off => f.write_str("off"),
-            Self::Percent(percent) => write!(f, "{percent}"),
+            Self::Limit(OverheadLimit { percent, period }) => {
+                let period = humantime::format_duration(*period).to_string().replace(' ', "");
+                write!(f, "{percent}/{period}")
+            }
         }
     }
 }
@@ -86,12 +106,18 @@ impl FromStr for MaxOverhead {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const WANTED: &str = "per cent of a rank's time from 0.01 to 100, such as 2 or 0.5%, or off";
+        const WANTED: &str = "per cent of a rank's time from 0.01 to 100, such as 2 or 0.5%, which may be followed by the time that is meant, \
+             from 1m to 1day, such as 2/1m; or off";
         if text == "off" {
             return Ok(Self::Off);
         }
-        let percent = text.strip_suffix('%').unwrap_or(text).trim_end().parse();
-        percent.ok().filter(|percent| (0.01..=100.0).contains(percent)).map(Self::Percent).ok_or(WANTED)
+        let (percent, period) = text.split_once('/').map_or((text, None), |(percent, period)| (percent, Some(period)));
+        let percent = percent.trim_end();
+        let percent = percent.strip_suffix('%').unwrap_or(percent).trim_end().parse();
+        let percent = percent.ok().filter(|percent| (0.01..=100.0).contains(percent)).ok_or(WANTED)?;
+        let period = period.map_or(Ok(OverheadLimit::USUAL_PERIOD), |period| humantime::parse_duration(period.trim()));
+        let period = period.ok().filter(|period| OverheadLimit::PERIODS.contains(period)).ok_or(WANTED)?;
+        Ok(Self::Limit(OverheadLimit { percent, period }))
     }
 }
 
@@ -130,8 +156,8 @@ pub struct Options {
     pub record: Option<RecordTo>,
     /// Where the course of events is recorded besides; needs `traffic`.
     pub trace: Option<TraceOptions>,
-    /// What observing may cost of each rank's time, per cent; `None`: whatever it takes.
-    pub max_overhead: Option<f64>,
+    /// What observing may cost each rank; `None`: whatever it takes.
+    pub max_overhead: Option<OverheadLimit>,
     /// Attach in this way only.
     pub method: Option<AttachMethod>,
     pub max_processes: u32,
@@ -161,6 +187,12 @@ impl Options {
     /// Whether the course of events is kept.
     pub fn writes_trace(&self) -> bool {
         self.trace.as_ref().is_some_and(|trace| !matches!(trace.to, TraceTo::Nobody))
+    }
+
+    /// What observing may cost each rank, where calls inside calls can be told without the open call, and each call need not be seen; `None`:
+    /// whatever it takes.
+    pub fn overhead_limit(&self) -> Option<OverheadLimit> {
+        self.max_overhead.filter(|_| !self.nested && self.trace.is_none())
     }
 
     /// The trace, if there is one, goes to somebody elsewhere.

@@ -255,6 +255,7 @@ fn limited(profile: &mut mpiprobe_model::Profile) {
     let reduced = Reduction { function: "MPI_Test", level: Level::Entries, since_ns: 1, entries_ns: 1, sampled_ns: 0 };
     let budget = Budget {
         max_overhead: Some(2.0),
+        period_ns: Some(1),
         spent: Some(spent),
         levels: vec![reduced],
         traffic_until_ns: Some(1),

@@ -73,7 +73,7 @@ fn each_rank(
 
 /// Invariant WITHIN-BUDGET.
 fn sampled(mpi: Mpi) -> Result<(), Failed> {
-    let observed = observe(mpi, &["--max-overhead", "2"])?;
+    let observed = observe(mpi, &["--max-overhead", "2/1m"])?;
     let budget = observed.0.budget.as_ref().ok_or("no budget")?;
     assert_eq!(budget.max_overhead, Some(2.0));
     let polls = budget.levels.iter().find(|reduced| reduced.function == "MPI_Test").ok_or("polls are not reduced")?;
@@ -107,7 +107,7 @@ fn sampled(mpi: Mpi) -> Result<(), Failed> {
 fn by_entry(mpi: Mpi) -> Result<(), Failed> {
     // The kernel takes a tenth of a second for the end of each such probe.
     let few = ["--functions", "Iprobe,Test,Sendrecv"];
-    let observed = observe(mpi, &["--max-overhead", "2", "--attach", "perf-event", few[0], few[1]])?;
+    let observed = observe(mpi, &["--max-overhead", "2/1m", "--attach", "perf-event", few[0], few[1]])?;
     let budget = observed.0.budget.as_ref().ok_or("no budget")?;
     let polls = budget.levels.iter().find(|reduced| reduced.function == "MPI_Test").ok_or("polls are not reduced")?;
     assert!(polls.level == "entries" && polls.sampled_ns == 0, "{budget:?}");
@@ -130,7 +130,7 @@ fn off(mpi: Mpi) -> Result<(), Failed> {
 
 /// `MPI_Test` completes requests: what calls move is not found out any more, and what is told of bytes until then is true.
 fn without_traffic(mpi: Mpi) -> Result<(), Failed> {
-    let observed = observe(mpi, &["--max-overhead", "2", "--traffic"])?;
+    let observed = observe(mpi, &["--max-overhead", "2/1m", "--traffic"])?;
     let budget = observed.0.budget.as_ref().ok_or("no budget")?;
     assert!(budget.traffic_until_ns.is_some() && !observed.0.complete, "{budget:?}");
     for rank in &observed.0.ranks {
@@ -162,7 +162,7 @@ fn with_traffic_again(mpi: Mpi) -> Result<(), Failed> {
         "200ms",
         "--traffic",
         "--max-overhead",
-        "2",
+        "2/1m",
         "--pid-of",
         job.called(),
     ]);

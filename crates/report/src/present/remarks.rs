@@ -1,6 +1,6 @@
 //! What observing has cost and lost, as text.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
 use mpiprobe_model::{Budget, OwnCost, Profile, SaturatingSum as _};
 
@@ -26,7 +26,7 @@ fn self_cost(cost: &OwnCost) -> String {
 /// What the rank pays that pays most, and what was reduced for that.
 fn limit(budget: &Budget, profile: &Profile) -> String {
     let mut text = String::new();
-    let limit = budget.max_overhead.map_or_else(|| "no limit".into(), |most| format!("--max-overhead {most} %"));
+    let limit = budget.max_overhead.map_or_else(|| "no limit".into(), |most| limit_of(most, budget.period_ns));
     if let Some(spent) = &budget.spent {
         let dearest = spent
             .function
@@ -73,6 +73,12 @@ fn limit(budget: &Budget, profile: &Profile) -> String {
         text.push_str("that keeps the limit; --max-overhead off counts everything, --functions leaves functions out\n");
     }
     text
+}
+
+/// As it is typed, per cent and ns.
+fn limit_of(most: f64, period_ns: Option<u64>) -> String {
+    let period = period_ns.map(|ns| humantime::format_duration(Duration::from_nanos(ns)).to_string().replace(' ', ""));
+    period.map_or_else(|| format!("--max-overhead {most}"), |period| format!("--max-overhead {most}/{period}"))
 }
 
 /// Losses, own cost, completeness.
@@ -195,6 +201,7 @@ mod tests {
         profile.functions[0].all.estimated = Some(estimate);
         let budget = Budget {
             max_overhead: Some(2.0),
+            period_ns: Some(600_000_000_000),
             spent: Some(Spending {
                 rank: Some(3),
                 pid: 77,
@@ -218,7 +225,7 @@ mod tests {
         assert!(back.contains("what calls move was not found out for 3.00 s, from 1.00 s on\n"), "{back}");
         assert_eq!(
             limit(&budget, &profile),
-            "of which rank 3 pays most: 1.50 % of a minute's time, 0.90 % of it now for MPI_Iprobe (--max-overhead 2 %)\n\
+            "of which rank 3 pays most: 1.50 % of a minute's time, 0.90 % of it now for MPI_Iprobe (--max-overhead 2/10m)\n\
              MPI_Iprobe was counted with less care from 2.00 s on (by entry alone for 500 ms, in samples for 30.0 s): 800 to \
              1,000 calls, with a confidence of 95 %\n\
              what calls move was found out until 1.00 s only\n\

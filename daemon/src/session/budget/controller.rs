@@ -1,9 +1,9 @@
 //! Which functions are counted with less care, so that observing costs no rank more than it may. Does no I/O and knows no clock: it is
 //! told how often probes were hit in a slot of time, and says how functions are to be counted from then on.
 //!
-//! The limit holds over any minute: what a rank has paid in the last minute and what it would pay from now on are never more together.
-//! Half of a minute's budget may be spent at once, so that a short program is counted to its last call; what is more than that is spent
-//! evenly.
+//! The limit holds over any time of its period: what a rank has paid in the last one and what it would pay from now on are never more
+//! together. Half of a period's budget may be spent at once, so that a short program is counted to its last call; what is more than that
+//! is spent evenly.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,7 +11,7 @@ use mpiprobe_model::Level;
 
 /// Slots of time in a minute.
 pub(super) const SLOTS: u32 = 240;
-/// The same as a length.
+/// What is kept of a minute, slot by slot, and of a period, in as many parts.
 const LENGTH: usize = SLOTS as usize;
 /// Of the limit, what a level may cost for functions to come back to it.
 const COMFORTABLE: f64 = 0.8;
@@ -27,6 +27,22 @@ const MATTERS: (f64, f64) = (0.05, 0.25);
 const DUTY: (f64, f64) = (0.001, 0.1);
 /// Of what sampling may cost, what is planned: windows take a little longer than they should.
 const PLANNED: f64 = 0.7;
+
+/// What may be paid.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limit {
+    /// Of a rank's time.
+    pub(super) share: f64,
+    /// Over any time of so many slots.
+    pub(super) slots: u32,
+}
+
+impl Limit {
+    /// Slots that are a part of a period.
+    fn slots_per_part(self) -> u32 {
+        self.slots.div_ceil(SLOTS).max(1)
+    }
+}
 
 /// What a probe hit costs, s.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -80,8 +96,8 @@ pub(super) struct Paid {
 /// Decides. Times are in slots.
 #[derive(Debug)]
 pub(super) struct Controller {
-    /// Of a rank's time; `None`: whatever it costs.
-    limit: Option<f64>,
+    /// `None`: whatever it costs.
+    limit: Option<Limit>,
     /// A slot, s.
     slot: f64,
     costs: Costs,
@@ -122,30 +138,51 @@ impl Calm {
     }
 }
 
-/// What a rank has paid in each slot of the last minute, s, latest last.
+/// What a rank has paid.
 #[derive(Clone, Debug, Default)]
 struct Account {
-    slots: VecDeque<f64>,
+    /// In each slot of the last minute, s, latest last.
+    minute: VecDeque<f64>,
+    /// In each part of the last period, s, latest last.
+    period: VecDeque<f64>,
+    /// Slots of a part that is not over yet, the latest.
+    begun: u32,
     dearest: Option<(u32, f64)>,
 }
 
 impl Account {
-    fn add(&mut self, paid: f64) {
-        if self.slots.len() >= LENGTH {
-            self.slots.pop_front();
+    /// `slots_per_part`: of a period, if there is any.
+    fn add(&mut self, paid: f64, slots_per_part: Option<u32>) {
+        if self.minute.len() >= LENGTH {
+            self.minute.pop_front();
         }
-        self.slots.push_back(paid);
+        self.minute.push_back(paid);
+        let Some(slots_per_part) = slots_per_part else { return };
+        match self.period.back_mut() {
+            Some(part) if self.begun > 0 => *part += paid,
+            _ => self.period.push_back(paid),
+        }
+        self.begun = (self.begun + 1) % slots_per_part;
+        // What has been paid in a part is still of the last period as long as the latest one is not over.
+        if self.begun == 0 && self.period.len() > LENGTH {
+            self.period.pop_front();
+        }
     }
 
-    /// What may be paid in each slot from now on, so that no minute ever has more than `most` (s).
-    fn allowed(&self, most: f64) -> f64 {
-        let mut kept: f64 = self.slots.iter().sum();
-        // After so many slots these have left the minute: none does before it is full.
-        let missing = LENGTH - self.slots.len();
+    /// What may be paid in each slot from now on, so that no period ever has more than `most` (s).
+    fn allowed(&self, most: f64, slots_per_part: u32) -> f64 {
+        let mut kept: f64 = self.period.iter().sum();
+        let whole = self.period.len() - usize::from(self.begun > 0);
+        // None leaves the period before it is full.
+        let mut leaves = std::iter::repeat_n(None, LENGTH - whole.min(LENGTH)).chain(self.period.iter().map(Some));
         let mut least = f64::INFINITY;
-        for (ahead, leaves) in (1..=LENGTH).zip(std::iter::repeat_n(None, missing).chain(self.slots.iter().map(Some))) {
-            kept -= leaves.copied().unwrap_or(0.0);
-            least = least.min((most - kept) / ahead as f64);
+        for parts in 1..=SLOTS + 1 {
+            // Slots before that part ends, of which the first is the one that is under way: when it does, the oldest leaves.
+            let ahead = parts * slots_per_part - self.begun - 1;
+            if ahead > 0 {
+                least = least.min((most - kept) / f64::from(ahead));
+            }
+            kept -= leaves.next().flatten().copied().unwrap_or(0.0);
         }
         least.max(0.0)
     }
@@ -153,7 +190,7 @@ impl Account {
 
 impl Controller {
     pub(super) fn new(
-        limit: Option<f64>,
+        limit: Option<Limit>,
         slot: f64,
         costs: Costs,
         facts: BTreeMap<u32, Facts>,
@@ -180,6 +217,7 @@ impl Controller {
     pub(super) fn give_up(&mut self) {
         self.limit = None;
         self.reduced.clear();
+        self.traffic = self.wants_traffic;
     }
 
     /// Whether a function may be sampled.
@@ -187,8 +225,8 @@ impl Controller {
         self.limit.is_some() && self.can_sample
     }
 
-    /// Of a rank's time; `None`: whatever it costs.
-    pub(super) fn limit(&self) -> Option<f64> {
+    /// `None`: whatever it costs.
+    pub(super) fn limit(&self) -> Option<Limit> {
         self.limit
     }
 
@@ -220,7 +258,7 @@ impl Controller {
     pub(super) fn paid(&self) -> impl Iterator<Item = Paid> {
         self.ranks.iter().map(|(&rank, account)| {
             let of_last =
-                |slots: usize| account.slots.iter().rev().take(slots).sum::<f64>() / (slots as f64 * self.slot);
+                |slots: usize| account.minute.iter().rev().take(slots).sum::<f64>() / (slots as f64 * self.slot);
             Paid { rank, second: of_last(LENGTH / 60), minute: of_last(LENGTH), function: account.dearest }
         })
     }
@@ -255,11 +293,10 @@ impl Controller {
     pub(super) fn end_slot(&mut self, loads: &[Load]) {
         self.charge(loads);
         let Some(limit) = self.limit else { return };
-        let most = limit * self.slot * f64::from(SLOTS);
-        let allowed: Vec<f64> = loads
-            .iter()
-            .map(|load| self.ranks.get(&load.rank).map_or(limit, |account| account.allowed(most) / self.slot))
-            .collect();
+        let (most, slots_per_part) = (limit.share * self.slot * f64::from(limit.slots), limit.slots_per_part());
+        let limit = limit.share;
+        let allowed = |account: &Account| account.allowed(most, slots_per_part) / self.slot;
+        let allowed: Vec<f64> = loads.iter().map(|load| self.ranks.get(&load.rank).map_or(limit, allowed)).collect();
         let mut went_down = false;
         // Each turn takes one function or unit down one level: this ends.
         while let Some(function) = self.too_dear(loads, &allowed, limit) {
@@ -287,9 +324,10 @@ impl Controller {
         if !loads.is_empty() {
             self.ranks.retain(|rank, _| loads.iter().any(|load| load.rank == *rank));
         }
+        let slots_per_part = self.limit.map(Limit::slots_per_part);
         for (load, (paid, dearest)) in loads.iter().zip(charged) {
             let account = self.ranks.entry(load.rank).or_default();
-            account.add(paid);
+            account.add(paid, slots_per_part);
             account.dearest = dearest;
         }
     }
@@ -434,6 +472,10 @@ mod tests {
     const TEST: u32 = 3;
 
     fn controller(limit: f64, traffic: bool) -> Controller {
+        controller_of(Limit { share: limit, slots: SLOTS }, traffic)
+    }
+
+    fn controller_of(limit: Limit, traffic: bool) -> Controller {
         let facts = [
             (POLL, Facts { unit: 100, is_followed: false }),
             (SEND, Facts { unit: 1, is_followed: false }),
@@ -479,6 +521,21 @@ mod tests {
         assert_eq!(controller.reduced().count(), 0);
     }
 
+    /// As nobody has said anything else, a loop that costs four tenths of the time is counted exactly for a quarter of a minute.
+    #[test]
+    fn a_longer_period_is_spent_at_once_by_half() {
+        let mut controller = controller_of(Limit { share: 0.02, slots: 10 * SLOTS }, false);
+        let program = Program { calls: vec![(POLL, 1e6)] };
+        let mut exact = 0;
+        while controller.level(POLL) == Level::Full {
+            controller.end_slot(&[program.load(&controller)]);
+            exact += 1;
+        }
+        let paid = controller.ranks.values().map(|account| account.period.iter().sum::<f64>()).fold(0.0, f64::max);
+        assert!((6.0..6.2).contains(&paid), "{paid} s");
+        assert!((55..62).contains(&exact), "{exact} slots");
+    }
+
     #[test]
     fn the_dearest_function_is_reduced_and_no_other() {
         let mut controller = controller(0.02, false);
@@ -506,14 +563,16 @@ mod tests {
 
     /// Invariant WITHIN-BUDGET.
     #[test]
-    fn no_minute_costs_more_than_it_may() {
-        for seed in 1..40 {
-            let mut number = numbers(seed);
+    fn no_period_costs_more_than_it_may() {
+        for seed in 1..60 {
+            let mut number = numbers(seed as u64);
             let limit = 0.01 + 0.04 * number();
-            let mut controller = controller(limit, seed % 2 == 0);
+            let minutes = [1, 10, 3, 61].into_iter().cycle().nth(seed).unwrap();
+            let length = minutes * SLOTS;
+            let mut controller = controller_of(Limit { share: limit, slots: length }, seed % 3 == 0);
             let mut program = Program { calls: Vec::new() };
-            let mut slots: VecDeque<f64> = VecDeque::new();
-            for slot in 0..20 * SLOTS {
+            let (mut slots, mut period) = (VecDeque::new(), 0.0);
+            for slot in 0..20 * SLOTS.max(length / 4) {
                 if slot % 40 == 0 && number() < 0.3 {
                     let rate = |number: &mut dyn FnMut() -> f64| 10f64.powf(2.0 + 4.7 * number());
                     program.calls =
@@ -523,14 +582,14 @@ mod tests {
                 let paid: f64 =
                     load.calls.iter().map(|calls| calls.hits * controller.cost(controller.level(calls.function))).sum();
                 slots.push_back(paid);
-                if slots.len() > LENGTH {
-                    slots.pop_front();
+                period += paid;
+                if slots.len() > length as usize {
+                    period -= slots.pop_front().unwrap();
                 }
                 controller.end_slot(&[load]);
                 // A slot is over before it is known what it has cost: three loops without anything else at once.
-                let most = (limit * 60.0).max(3.0 * SLOT) + 3.0 * SLOT;
-                let minute: f64 = slots.iter().sum();
-                assert!(minute <= most, "seed {seed}, slot {slot}: {minute} s of {most} s");
+                let most = (limit * 60.0 * f64::from(minutes)).max(3.0 * SLOT) + 3.0 * SLOT;
+                assert!(period <= most, "seed {seed}, slot {slot}: {period} s of {most} s");
             }
         }
     }

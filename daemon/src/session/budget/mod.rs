@@ -32,7 +32,7 @@ use mpiprobe_model::{Budget, Estimate, Level, Profile, RankState, Reduction, Spe
 use mpiprobe_observe::monotonic_ns;
 
 use self::{
-    controller::{Calls, Controller, Costs, Facts, Load, SLOTS},
+    controller::{Calls, Controller, Costs, Facts, Limit, Load, SLOTS},
     estimate::{ByFunction, Counted},
 };
 use super::{
@@ -45,7 +45,7 @@ use super::{
 
 /// What a call with everything that `--traffic` does costs more than one without (docs/user-guide.md).
 const TRAFFIC: f64 = 4.0 / 3.0;
-/// How long a limit may be exceeded by half of itself. For trials another one can be set.
+/// What periods of limits are counted in. For trials another one can be set.
 const MINUTE: Duration = Duration::from_mins(1);
 const MINUTE_FOR_TRIALS: &str = "MPIPROBE_BUDGET_MINUTE_MS";
 /// Windows, in slots.
@@ -168,7 +168,11 @@ impl Limiter {
         let minute = minute.map_or(MINUTE, |ms: u64| Duration::from_millis(ms.clamp(1_000, 60_000)));
         let slot = minute / SLOTS;
         let costs = Costs { traffic: full * TRAFFIC, full, entry };
-        let limit = options.max_overhead.map(|percent| percent / 100.0).filter(|_| may_be_reduced(options));
+        let slots = |period: Duration| period.as_millis() * u128::from(SLOTS) / MINUTE.as_millis();
+        let limit = options.overhead_limit().map(|limit| Limit {
+            share: limit.percent / 100.0,
+            slots: u32::try_from(slots(limit.period)).unwrap_or(u32::MAX),
+        });
         let can = (kernel.engine.can_sample(), options.traffic);
         let now = Instant::now();
         Self {
@@ -524,7 +528,8 @@ impl Limiter {
             })
         });
         let budget = Budget {
-            max_overhead: self.controller.limit().map(|limit| 100.0 * limit),
+            max_overhead: self.controller.limit().map(|limit| 100.0 * limit.share),
+            period_ns: self.controller.limit().map(|limit| nanoseconds(self.slot * limit.slots)),
             spent,
             levels: levels.collect(),
             traffic_until_ns: self.traffic.first,
@@ -546,11 +551,6 @@ impl Limiter {
             let _ = thread.join();
         }
     }
-}
-
-/// Whether calls inside calls can be told without the open call, and each call need not be seen.
-fn may_be_reduced(options: &Options) -> bool {
-    !options.nested && options.trace.is_none()
 }
 
 fn name(function: u32) -> Option<&'static str> {

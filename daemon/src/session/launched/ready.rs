@@ -121,7 +121,7 @@ fn observed(options: &RunOptions) -> Options {
         wait: true,
         returns: options.returns,
         ignore_pcontrol: options.ignore_pcontrol,
-        max_overhead: options.max_overhead.percent(),
+        max_overhead: options.max_overhead.limit(),
         interval: options.interval,
         json: options.json,
         trace: options.trace.clone(),

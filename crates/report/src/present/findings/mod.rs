@@ -163,7 +163,7 @@ fn kind(what: &Found) -> (&'static str, &'static str, &'static str) {
         Found::HighOwnCost { .. } => (
             "high own cost",
             "The job calls MPI so often that observing it slows it down: figures are of the slower job.",
-            "Leave out what is called most (--functions default,-NAME), do without --traffic, or hold the cost to a limit (--max-overhead 2).",
+            "Leave out what is called most (--functions default,-NAME), do without --traffic, or have less of it counted (--max-overhead 0.5).",
         ),
     }
 }

@@ -146,6 +146,8 @@ pub const HANG_MPIF: Program = program("hang_mpif", Language::Fortran, &["hang_m
 pub const HANG_F08: Program = program("hang_f08", Language::Fortran, &["hang_f08.f90"]);
 /// Receives of a datatype with a name and of a predefined one, for ever: `named_datatype`. Two ranks.
 pub const NAMED_DATATYPE: Program = program("named_datatype", Language::C, &["named_datatype.c", "gate.h"]);
+/// Ranks with workers that they have forked: `workers exchange N`, `workers circle`. Two ranks.
+pub const WORKERS: Program = program("workers", Language::C, &["workers.c", "gate.h"]);
 /// Jobs that end in unusual ways: `exits MODE`.
 pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"]);
 

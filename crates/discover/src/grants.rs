@@ -136,7 +136,7 @@ fn thread_name(name: &str) -> Option<&str> {
 fn readable(name: &str) -> Option<Permission> {
     match name {
         "stat" | "status" | "comm" | "cmdline" | "cgroup" => Some(Permission::Public),
-        "environ" | "maps" => Some(Permission::Trace),
+        "environ" | "maps" | "net/tcp" | "net/tcp6" => Some(Permission::Trace),
         _ => match thread_name(name) {
             // What the latter waits in is known of everybody by those who may trace it, and is the name of a function of the kernel's.
             Some("stat" | "status" | "schedstat" | "wchan") => Some(Permission::Public),
@@ -246,7 +246,7 @@ mod tests {
             (read("task/1/environ"), own.as_fd()),
             (read("1/task/1/environ"), own.as_fd()),
             (read("auxv"), own.as_fd()),
-            (read("net/tcp"), own.as_fd()),
+            (read("net/unix"), own.as_fd()),
             (Request::Link { name: name("cwd") }, own.as_fd()),
             (Request::Link { name: name("fd/../exe") }, own.as_fd()),
             (Request::Open { name: name("cwd") }, own.as_fd()),

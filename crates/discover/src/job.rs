@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     allocation::{Allocation, Manager},
+    copies::{ForkRelation, silent_copies},
     job_key::JobKey,
     launcher::Launcher,
     mpi_process::{MpiLibrary, MpiProcess},
@@ -60,7 +61,7 @@ pub struct Job {
     pub user: User,
     /// Processes in the whole job, on all nodes; `None` if unknown.
     pub size: Option<u32>,
-    /// By rank; those of unknown rank last, by pid.
+    /// By rank; those of unknown rank last, by pid. Without processes that they have forked and that are copies of them.
     pub ranks: Vec<JobRank>,
     /// Usually one; several if different programs run in one job.
     pub libraries: Vec<JobLibrary>,
@@ -97,7 +98,11 @@ impl Job {
 
     fn of(members: &[&MpiProcess], users: &Users) -> Option<Self> {
         let first = members.first()?;
-        let mut ranks: Vec<_> = members.iter().map(|member| JobRank::of(member)).collect();
+        // Who of them calls MPI is not known.
+        let member = |of: &&MpiProcess| ForkRelation { pid: of.pid(), forked_from: of.forked_from, calls: false };
+        let copies = silent_copies(&members.iter().map(member).collect::<Vec<_>>());
+        let ranks = members.iter().filter(|member| !copies.contains(&member.pid()));
+        let mut ranks: Vec<_> = ranks.map(|member| JobRank::of(member)).collect();
         ranks.sort_by_key(|rank| (rank.rank.is_none(), rank.rank, rank.pid));
         let libraries: BTreeSet<_> = members.iter().filter_map(|member| member.library()).map(JobLibrary::of).collect();
         let allocations: BTreeSet<_> = members.iter().flat_map(|member| &member.allocations).collect();

@@ -64,6 +64,8 @@ pub struct MpiProcess {
     pub allocations: Vec<Allocation>,
     pub job: JobKey,
     pub launcher: Option<Launcher>,
+    /// The process that it is a copy of: by fork, without an exec since.
+    pub forked_from: Option<u32>,
 }
 
 impl MpiProcess {

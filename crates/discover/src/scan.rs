@@ -18,6 +18,7 @@ use rustix::{
 use super::{
     access::{Caller, Refusal, may_trace},
     allocation::{self, Allocation},
+    copies::forked_from,
     environment::Environment,
     job::Job,
     job_key::{JobKey, Surroundings},
@@ -323,6 +324,7 @@ fn describe(
     let environment = process.environment()?;
     let around = Around::of(&process, &stat);
     let Belonging { rank, job, allocations, launcher } = belonging(root, &around, &environment, genealogy);
+    let forked_from = forked_from(root, &stat, &executable);
     Ok(Finding::Mpi(Box::new(MpiProcess {
         executable,
         comm: stat.comm,
@@ -335,6 +337,7 @@ fn describe(
         allocations,
         rank,
         launcher,
+        forked_from,
         process,
     })))
 }

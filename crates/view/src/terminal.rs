@@ -25,7 +25,11 @@ use crossterm::{
 use futures_core::Stream as _;
 use mpiprobe_report::present::say;
 use mpiprobe_stacks::callsites::is_caught;
-use ratatui::{Frame, Terminal, backend::CrosstermBackend};
+use ratatui::{
+    Frame, Terminal,
+    backend::CrosstermBackend,
+    layout::{Position, Rect},
+};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::layout::Size;
@@ -124,9 +128,12 @@ impl Screen {
         self.terminal.size().map(|size| Size { width: size.width, height: size.height })
     }
 
-    /// Whatever is on the screen is drawn over.
+    /// Whatever is on the screen is drawn over. To ask where the cursor is, as clearing does, would take long where a terminal does not answer.
     pub(super) fn redraw(&mut self) -> io::Result<()> {
-        while_taken(|| self.terminal.clear())
+        while_taken(|| {
+            let size = self.terminal.size()?;
+            self.terminal.resize(Rect::from((Position::ORIGIN, size)))
+        })
     }
 
     /// Stops this process, as the shell does by a key, until it is continued; meanwhile the terminal is others'.

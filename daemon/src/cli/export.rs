@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    fs::DirBuilder,
+    fs::{self, DirBuilder, File},
     io::{self, Write},
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
@@ -151,12 +151,13 @@ fn write(
     let mode = asked.files.file_mode;
     match format {
         Format::Otf2 => {
-            let archive = Directory::create(to, mode)?;
-            archive.subdirectory("traces")?;
             let options = Otf2Options { synthetic_ends: asked.synthetic_ends };
-            Ok(otf2::write(trace, selection, options, &archive, progress)?)
+            one_directory(to, mode, |archive| {
+                archive.subdirectory("traces")?;
+                Ok(otf2::write(trace, selection, options, archive, progress)?)
+            })
         }
-        Format::Parquet => write_tables(to, trace, selection, mode, progress),
+        Format::Parquet => one_directory(to, mode, |directory| write_tables(directory, trace, selection, progress)),
         Format::Csv if to == Path::new("-") => {
             let written = Cell::new(None);
             Output.with(|out| keep(&written, csv::write(trace, selection, out, progress)))?;
@@ -170,13 +171,11 @@ fn write(
 
 #[cfg(feature = "parquet")]
 fn write_tables(
-    to: &Path,
+    directory: &Directory,
     trace: &dyn Trace,
     selection: &Selection<'_>,
-    mode: u32,
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Exported, ExportFailure> {
-    let directory = Directory::create(to, mode)?;
     let mut calls = io::BufWriter::new(directory.file("calls.parquet")?);
     let exported = mpiprobe_export::parquet::write_calls(trace, selection, &mut calls, progress)?;
     calls.flush().map_err(ExportError::from)?;
@@ -189,10 +188,9 @@ fn write_tables(
 
 #[cfg(not(feature = "parquet"))]
 fn write_tables(
-    _: &Path,
+    _: &Directory,
     _: &dyn Trace,
     _: &Selection<'_>,
-    _: u32,
     _: &(dyn Fn(u64) + Sync),
 ) -> Result<Exported, ExportFailure> {
     Err(ExportFailure::NoParquet)
@@ -236,6 +234,23 @@ fn one_file(
     }
 }
 
+/// A new directory, which is gone again if what is in it cannot be written whole.
+fn one_directory(
+    path: &Path,
+    mode: u32,
+    write: impl FnOnce(&Directory) -> Result<Exported, ExportFailure>,
+) -> Result<Exported, ExportFailure> {
+    let directory = Directory::create(path, mode)?;
+    write(&directory).map_err(|error| {
+        // That there are fragments left is said by what is there.
+        let _ = with_callers_rights(|| fs::remove_dir_all(path));
+        match error {
+            ExportFailure::Export(ExportError::Write(source)) => WriteError::new(path, source).into(),
+            error => error,
+        }
+    })
+}
+
 /// A new directory for an export.
 struct Directory {
     path: PathBuf,
@@ -260,7 +275,7 @@ impl Directory {
         self.make(&self.path.join(name))
     }
 
-    fn file(&self, name: &str) -> Result<std::fs::File, WriteError> {
+    fn file(&self, name: &str) -> Result<File, WriteError> {
         let path = self.path.join(name);
         create_new(&path, self.mode).map_err(|error| WriteError::new(&path, error))
     }
@@ -343,5 +358,19 @@ mod tests {
         let half = Exported { loose_ends: 1, ..Exported::default() };
         assert!(!is_whole(&half, &made.definitions, false));
         assert!(is_whole(&half, &made.definitions, true));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_filled_is_gone_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("out");
+        let full = |directory: &Directory| {
+            directory.subdirectory("traces")?;
+            directory.file("one")?;
+            Err(ExportError::Write(io::ErrorKind::StorageFull.into()).into())
+        };
+        let said = one_directory(&to, 0o600, full).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("cannot write the export to {}: ", to.display())), "{said}");
+        assert!(!to.exists());
     }
 }

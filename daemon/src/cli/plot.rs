@@ -142,7 +142,7 @@ fn of_trace(asked: &Plot, options: &PlotOptions) -> Result<(String, bool), PlotF
     }
     let since = |at: Option<At>| match at {
         None => Ok(None),
-        Some(At::Since(ns)) => Ok(Some(ns)),
+        Some(At::Since(ns) | At::Shown(ns)) => Ok(Some(ns)),
         Some(_) => Err(PlotFailure::NoMoments),
     };
     let (from, until) = (since(asked.span.from)?, since(asked.span.until)?);

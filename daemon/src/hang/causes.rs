@@ -5,7 +5,7 @@ use std::{
     fmt::Write as _,
 };
 
-use mpiprobe_discover::MpiProcess;
+use mpiprobe_discover::{MpiProcess, has_data_on_its_way};
 use mpiprobe_model::{
     CallArguments, EngineInfo, Found, OpenCallInfo, Profile, RankProfile, RankState, Standstill, ThreadLife,
     ThreadProfile,
@@ -20,8 +20,11 @@ use mpiprobe_stacks::{Cause, CauseKind, Doing, Member, RankSet, Report, Seen, Th
 
 use super::library::Library;
 
-/// What has not changed from the first look to the last counts as a call that has been open for as long as a circle takes, ns.
-const OPEN_NS: u64 = 1_000_000_000;
+/// What has not changed from the first look to the last counts as a call that has been open for as long as a message of 64 MB may take, ns:
+/// nothing is on its way by TCP, and everything else takes no longer than the looks.
+const OPEN_NS: u64 = 64_000_000_000;
+/// Too short for a circle.
+const JUST_BEGUN_NS: u64 = 500_000_000;
 /// Ranks that are told of one by one.
 const TOLD: usize = 8;
 /// The same of threads of one rank.
@@ -92,17 +95,18 @@ fn all_are_there(profile: &Profile, waiting: &Waiting) -> Option<(Cause, Found)>
 
 /// "MPI_Recv from 0 tag 99 4 B"
 fn called(thread: &ThreadReport, meaning: &CallArguments) -> String {
-    let call = open_call(thread, Some(meaning.clone()));
+    let call = open_call(thread, Some(meaning.clone()), OPEN_NS);
     let text = call.as_ref().map(what).unwrap_or_default();
     text.strip_prefix("in ").unwrap_or(&text).to_owned()
 }
 
-fn open_call(thread: &ThreadReport, arguments: Option<CallArguments>) -> Option<OpenCallInfo> {
+/// `open_ns`: for how long it counts as open.
+fn open_call(thread: &ThreadReport, arguments: Option<CallArguments>, open_ns: u64) -> Option<OpenCallInfo> {
     let Doing::Mpi { call, .. } = &thread.doing else { return None };
     Some(OpenCallInfo {
         function: call.function.function().name,
         tid: thread.tid,
-        open_ns: OPEN_NS,
+        open_ns,
         call_site: None,
         site: call.site.as_ref().map(|site| site.text.clone()),
         arguments,
@@ -137,9 +141,14 @@ fn profile(
         let (held, others): (Vec<&ThreadReport>, Vec<_>) = own
             .filter(|thread| matches!(thread.doing, Doing::Mpi { .. }))
             .partition(|thread| thread.gone_on == Some(false));
-        let calls =
-            held.iter().filter_map(|thread| open_call(thread, meanings.get(&(thread.pid, thread.tid)).cloned()));
-        rank.open_calls.extend(calls);
+        let process = processes.iter().find(|process| process.pid() == rank.pid);
+        // Where data is on its way nobody is held for ever: as if the call had just begun.
+        let is_moving = process.is_some_and(|process| has_data_on_its_way(&process.process));
+        let open_ns = if is_moving { JUST_BEGUN_NS } else { OPEN_NS };
+        // Nobody saw them begin, either.
+        rank.traffic.iter_mut().flat_map(|traffic| &mut traffic.pending).for_each(|row| row.age_ns = open_ns);
+        let meaning = |thread: &ThreadReport| meanings.get(&(thread.pid, thread.tid)).cloned();
+        rank.open_calls.extend(held.iter().filter_map(|thread| open_call(thread, meaning(thread), open_ns)));
         rank.asks = held.iter().filter(|thread| thread.polls).chain(&others).find_map(|thread| asks(thread));
         // Whoever is known to go on, or not known not to, may yet do what others wait for.
         let active = seen.active.iter().filter(|(pid, _)| *pid == rank.pid).map(|(_, tid)| *tid);

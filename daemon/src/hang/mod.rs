@@ -5,13 +5,14 @@ mod library;
 mod nodes;
 
 use std::{
+    collections::BTreeSet,
     thread,
     time::{Duration, Instant},
 };
 
 use mpiprobe_discover::{
-    Caller, JobChoice, MpiProcess, ProcRoot, ProcRootError, ProcessError, Scanner, SelectError, Target, printable,
-    privileged::is_apart, select,
+    Caller, ForkRelation, JobChoice, MpiProcess, ProcRoot, ProcRootError, ProcessError, Scanner, SelectError, Target,
+    printable, privileged::is_apart, select, silent_copies,
 };
 use mpiprobe_model::{Profile, Standstill};
 use mpiprobe_plan::ImplementationRecogniser;
@@ -239,8 +240,9 @@ fn look_at(
     let stops = looker.stops();
     let looks = if stops { LOOKS_THAT_STOP } else { LOOKS };
 
+    let copies = copies(&mut looker, processes)?;
     let mut jobs: Vec<(String, Vec<&MpiProcess>)> = Vec::new();
-    for process in processes {
+    for process in processes.iter().filter(|process| !copies.contains(&process.pid())) {
         let name = process.job.to_string();
         match jobs.iter_mut().find(|(job, _)| *job == name) {
             Some((_, processes)) => processes.push(process),
@@ -291,6 +293,22 @@ fn look_at(
         Found { job, seen, profile }
     };
     Ok(jobs.into_iter().zip(seen).zip(libraries).map(found).collect())
+}
+
+/// Processes that ranks have forked, and that are none themselves: those that are in no call, where another one is.
+fn copies(looker: &mut Looker, processes: &[MpiProcess]) -> Result<BTreeSet<u32>, HangError> {
+    if processes.iter().all(|process| process.forked_from.is_none()) {
+        return Ok(BTreeSet::new());
+    }
+    let all: Vec<&MpiProcess> = processes.iter().collect();
+    let look = looker.look(&targets(&all, &executables(&all), &[]))?;
+    let in_mpi: BTreeSet<u32> =
+        look.threads.iter().filter(|thread| thread.call.is_some()).map(|thread| thread.pid).collect();
+    let member = |process: &MpiProcess| {
+        let (pid, forked_from) = (process.pid(), process.forked_from);
+        ForkRelation { pid, forked_from, calls: in_mpi.contains(&pid) }
+    };
+    Ok(silent_copies(&processes.iter().map(member).collect::<Vec<_>>()))
 }
 
 /// Of the whole job; `None` if its processes do not agree.

@@ -21,9 +21,11 @@ use tokio::{
 use super::{http::Service, jobs::Format};
 
 /// Connections at once. Who comes then waits, in the kernel.
-const MOST: usize = 16;
+const MOST: usize = 64;
 /// For a connection, from beginning to end.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// For its question. Who says nothing must not keep others from asking.
+const QUESTION: Duration = Duration::from_secs(1);
 /// What may be waiting of a connection, bytes.
 const BUFFER: usize = 16 << 10;
 
@@ -53,7 +55,7 @@ pub(super) async fn serve(listener: TcpListener, service: Arc<Service>) {
 async fn serve_one(stream: TcpStream, service: &Service) {
     let answered = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, service)) });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).keep_alive(false).header_read_timeout(PATIENCE).max_buf_size(BUFFER);
+    http.timer(TokioTimer::new()).keep_alive(false).header_read_timeout(QUESTION).max_buf_size(BUFFER);
     if let Err(error) = http.serve_connection(TokioIo::new(stream), answered).await {
         tracing::debug!("a connection ended: {error}");
     }

@@ -139,6 +139,12 @@ impl EarlierCalls {
         self.next = Instant::now() + (self.first.elapsed() / PART).max(SOONEST);
     }
 
+    /// Those of which a thread was in a call.
+    pub(super) fn callers(&self) -> impl Iterator<Item = u32> {
+        let is_caller = |earlier: &Earlier| earlier.threads.values().any(|thread| thread.call.is_some());
+        self.processes.iter().filter(move |(_, earlier)| is_caller(earlier)).map(|(&slot, _)| slot)
+    }
+
     /// Adds what was found to what the tables say.
     pub(super) fn complete(&self, observed: &[Observed], snapshot: &mut Snapshot) {
         let now_ns = snapshot.taken_ns;

@@ -204,7 +204,7 @@ impl Observation {
         if !found.is_empty() {
             self.earlier.prepare(found.iter().map(|process| &process.process));
         }
-        let mut taken = 0;
+        let mut taken = 0_usize;
         for process in found {
             match self.adopt(process, beginning) {
                 Ok(()) => taken += 1,
@@ -214,7 +214,9 @@ impl Observation {
         }
         self.earlier.begin(&self.kernel, &self.targets.process_table);
         if taken > 0 {
-            self.targets.tell_observed(taken);
+            self.targets.process_table.note_callers(self.earlier.callers());
+            let copies = self.targets.process_table.silent_copies().len();
+            self.targets.tell_observed(taken.saturating_sub(copies));
         }
         Ok(taken)
     }
@@ -532,6 +534,7 @@ impl Observation {
             snapshot.processes.iter_mut().for_each(|process| process.requests.clear());
         }
         process_table.update(&snapshot);
+        process_table.note_callers(earlier.callers());
         process_table.look_who_is_stopped();
         coverage.layouts.complete(&kernel.observer, &mut snapshot, process_table);
         let mut incomplete_because = coverage.incomplete_because();

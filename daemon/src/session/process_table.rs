@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mpiprobe_attach::{Notice, NoticeKind};
-use mpiprobe_discover::{JobKey, MpiProcess, Process, RankInfo, printable};
+use mpiprobe_discover::{ForkRelation, JobKey, MpiProcess, Process, RankInfo, printable, silent_copies};
 use mpiprobe_model::{
     RankState,
     analyse::{Beginning, EndedCall, Identity, Observed, SelfCost},
@@ -30,6 +30,8 @@ struct Entry {
     identified: bool,
     /// Has called MPI, whoever it is.
     has_called: bool,
+    /// The process that it is a copy of: by fork, without an exec since.
+    forked_from: Option<u32>,
 }
 
 /// What is known at once of a process that may use MPI.
@@ -73,6 +75,7 @@ impl ProcessTable {
             by_exec: false,
             identified: true,
             has_called: false,
+            forked_from: None,
         });
         // What the kernel told at its exec holds where the process has overwritten its environment since.
         let told = std::mem::replace(&mut entry.observed.identity, identity);
@@ -84,6 +87,7 @@ impl ProcessTable {
             entry.observed.identity.job = Some(job.to_string());
         }
         entry.job = Some(job.clone());
+        entry.forked_from = found.forked_from;
         entry.process = Some(found.process);
         entry.identified = true;
         entry.observed.since_ns = since_ns;
@@ -118,7 +122,8 @@ impl ProcessTable {
         };
         let observed = observed(slot, identity, since_ns);
         self.name_those_beside(parent, since_ns, job.as_ref());
-        let entry = Entry { observed, process, starter, parent, job, by_exec, identified: false, has_called: false };
+        let (identified, has_called, forked_from) = (false, false, None);
+        let entry = Entry { observed, process, starter, parent, job, by_exec, identified, has_called, forked_from };
         self.entries.insert(slot, entry);
     }
 
@@ -241,29 +246,60 @@ impl ProcessTable {
         }
     }
 
+    /// Processes were in calls that had begun before.
+    pub(super) fn note_callers(&mut self, slots: impl Iterator<Item = u32>) {
+        for slot in slots {
+            if let Some(entry) = self.entries.get_mut(&slot) {
+                entry.has_called = true;
+            }
+        }
+    }
+
     /// Whether a process is still there that is an MPI process, or may become one of the job's. As long as there has been none, any
     /// may; afterwards those that a launcher has given a rank, or whose earlier images were of the job: of a common name, such as
     /// that of an interpreter, there are others all the time.
     pub(super) fn is_anybody_left(&self) -> bool {
         let has_mpi = self.has_mpi() || self.missed() > 0;
         let may_join = |entry: &Entry| !has_mpi || entry.observed.identity.rank.is_some() || entry.job.is_some();
+        let copies = self.silent_copies();
         let mut running = self.entries.values().filter(|entry| entry.observed.state == RankState::Running);
-        running.any(|entry| entry.identified || may_join(entry))
+        running.any(|entry| (entry.identified || may_join(entry)) && !copies.contains(&entry.observed.identity.pid))
     }
 
     /// Whether one that uses MPI is.
     pub(super) fn is_rank_left(&self) -> bool {
-        self.entries.values().any(|entry| entry.identified && entry.observed.state == RankState::Running)
+        let copies = self.silent_copies();
+        let mut ranks = self.entries.values().filter(|entry| !copies.contains(&entry.observed.identity.pid));
+        ranks.any(|entry| entry.identified && entry.observed.state == RankState::Running)
     }
 
     /// The processes that use MPI: those known to, and those that had called it when they ended too soon to be looked at.
     pub(super) fn observed(&self) -> Vec<Observed> {
-        self.entries.values().filter(|entry| is_shown(entry)).map(|entry| entry.observed.clone()).collect()
+        let mut all = Vec::new();
+        self.each_observed(|observed| all.push(observed.clone()));
+        all
     }
 
     /// The same one by one.
     pub(super) fn each_observed(&self, see: impl FnMut(&Observed)) {
-        self.entries.values().filter(|entry| is_shown(entry)).map(|entry| &entry.observed).for_each(see);
+        let copies = self.silent_copies();
+        let is_rank = |entry: &&Entry| is_shown(entry) && !copies.contains(&entry.observed.identity.pid);
+        self.entries.values().filter(is_rank).map(|entry| &entry.observed).for_each(see);
+    }
+
+    /// Processes that ranks have forked, and that are none themselves.
+    pub(super) fn silent_copies(&self) -> BTreeSet<u32> {
+        if self.entries.values().all(|entry| entry.forked_from.is_none()) {
+            return BTreeSet::new();
+        }
+        let mut members: BTreeMap<u32, ForkRelation> = BTreeMap::new();
+        for entry in self.entries.values().filter(|entry| entry.identified) {
+            let pid = entry.observed.identity.pid;
+            let member = ForkRelation { pid, forked_from: entry.forked_from, calls: entry.has_called };
+            // What one of its images has called, the process has.
+            members.entry(pid).and_modify(|known| known.calls |= member.calls).or_insert(member);
+        }
+        silent_copies(&members.into_values().collect::<Vec<_>>())
     }
 
     /// Slot, pid and beginning (ns) of images that have ended, if there was no other one of that number: which of several has mapped

@@ -47,6 +47,7 @@ mod trace;
 mod traffic;
 mod view;
 mod waits;
+mod workers;
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use mpiprobe_tests::{Language, Mpi, Requirement, requirement};
@@ -93,6 +94,7 @@ fn main() {
             trace::tests(mpi),
             waits::tests(mpi),
             view::tests(mpi),
+            workers::tests(mpi),
         ]
     };
     let mut tests = refusals::general_tests();

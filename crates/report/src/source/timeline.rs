@@ -1,6 +1,6 @@
 //! The moments of several parts of one job on one axis of time.
 
-use crate::present::recording::{At, describe, find};
+use crate::present::recording::{At, Times, describe, find, find_bound};
 use jiff::Timestamp;
 
 use super::{Part, SourceError, Span};
@@ -37,6 +37,10 @@ impl Timeline {
         self.times.len()
     }
 
+    fn times<'a>(&self, at_ns: &'a dyn Fn(usize) -> u64) -> Times<'a> {
+        Times { began: self.began, count: self.len(), at_ns }
+    }
+
     pub(super) fn at_ns(&self, index: usize) -> u64 {
         self.times.get(index).or(self.times.last()).copied().unwrap_or(0)
     }
@@ -67,10 +71,13 @@ impl Timeline {
     pub(super) fn chosen(&self, span: Span, name: &str) -> Result<(Option<usize>, usize), SourceError> {
         let end = self.len().saturating_sub(1);
         let none = || self.none(name);
-        let number = |at: At| find(at, self.began, self.len(), &|index| self.at_ns(index));
-        let last = match span.until.or(span.at) {
-            Some(at) => number(at).map_err(|_| none())?,
-            None => end,
+        let at_ns = |index: usize| self.at_ns(index);
+        let times = self.times(&at_ns);
+        let number = |at: At| find_bound(at, times);
+        let last = match (span.until, span.at) {
+            (Some(until), _) => number(until).map_err(|_| none())?,
+            (None, Some(at)) => find(at, times).map_err(|_| none())?,
+            (None, None) => end,
         };
         let before = match span.from.map(number) {
             Some(Ok(place)) => Some(place),
@@ -88,7 +95,7 @@ impl Timeline {
 
     /// The number of the moment that is meant.
     pub(super) fn find(&self, at: At, name: &str) -> Result<usize, SourceError> {
-        find(at, self.began, self.len(), &|index| self.at_ns(index)).map_err(|_| self.none(name))
+        find(at, self.times(&|index| self.at_ns(index))).map_err(|_| self.none(name))
     }
 
     /// There is no such moment in the run of this name.

@@ -61,7 +61,9 @@ pub struct JobSummary {
     pub wall_ns: Spread,
     /// Per rank, ns. Its `imbalance` is that of the time in MPI.
     pub mpi_ns: Spread,
-    /// Time in MPI of all ranks over wall time of all ranks, per cent; `null`: not known.
+    /// Wall time of all threads in MPI, over all ranks, ns: what `mpi_ns` is a part of.
+    pub thread_wall_ns: u64,
+    /// Time in MPI of all ranks over wall time of all their threads, per cent; `null`: not known.
     pub mpi_percent: Option<f64>,
     pub groups: Vec<GroupSummary>,
     /// `null`: not known.
@@ -161,6 +163,7 @@ impl JobSummary {
             calls: profile.totals.calls,
             wall_ns: profile.totals.wall_ns,
             mpi_ns: profile.totals.mpi_ns,
+            thread_wall_ns: profile.ranks.iter().map(|rank| rank.thread_wall_ns).fold(0, u64::saturating_add),
             mpi_percent: profile.totals.mpi_percent_of_all,
             groups: profile.groups.iter().map(|group| GroupSummary::of(&group.all)).collect(),
             efficiency: profile.totals.efficiency,

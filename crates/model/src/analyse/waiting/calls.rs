@@ -7,22 +7,22 @@ use crate::{CallArguments, OpenCallInfo, Partner, Peer, PendingRow, Profile, Ran
 /// A circle is one only if all its calls have lasted as long, ns: what looks like one for a moment is messages on their way.
 pub(super) const CIRCLE_NS: u64 = 1_000_000_000;
 
-/// What is shorter is over within less than a circle takes, bytes. Of a longer message the other end may be a request that nobody has
-/// seen posted, and both go on.
-const LONG_BYTES: u64 = 64 << 20;
+/// How long a byte of a message takes at most, ns: over a network that is slow, or busy. As long as a message takes, its other end may be a
+/// request that nobody has seen posted, and both go on.
+const BYTE_NS: u64 = 1_000;
 
 /// Whether a call, which began before anybody saw what others had posted, may be in the middle of its message.
 pub(super) fn may_be_under_way(call: &OpenCallInfo, arguments: &CallArguments) -> bool {
-    call.began_before && is_long(arguments.bytes)
+    call.began_before && may_take(arguments.bytes, call.open_ns)
 }
 
 /// The same of a request that was found in the library's memory.
 pub(super) fn request_may_be_under_way(row: &PendingRow) -> bool {
-    row.is_of_library && (is_long(row.sent_bytes) || is_long(row.received_bytes))
+    row.is_of_library && (may_take(row.sent_bytes, row.age_ns) || may_take(row.received_bytes, row.age_ns))
 }
 
-fn is_long(bytes: Option<u64>) -> bool {
-    bytes.is_some_and(|bytes| bytes >= LONG_BYTES)
+fn may_take(bytes: Option<u64>, ns: u64) -> bool {
+    bytes.is_some_and(|bytes| bytes.saturating_mul(BYTE_NS) > ns)
 }
 
 /// A message that a rank wants to send or to receive.

@@ -15,6 +15,8 @@ pub enum At {
     Number(usize),
     /// Since the beginning of observation, ns.
     Since(u64),
+    /// The same as moments are shown: by their second, ns.
+    Shown(u64),
     Clock(Clock),
 }
 
@@ -34,7 +36,7 @@ impl FromStr for At {
             return number.parse().map(Self::Number).map_err(|_| AtError);
         }
         if let Some(since) = text.strip_prefix('+').filter(|since| since.contains(':')) {
-            return minutes(since).map(Self::Since).ok_or(AtError);
+            return minutes(since).map(Self::Shown).ok_or(AtError);
         }
         if text.contains(':') {
             return text.parse().map(|time| Self::Clock(Clock(time))).map_err(|_| AtError);
@@ -79,15 +81,34 @@ impl Clock {
     }
 }
 
-/// What is meant by a time since the beginning: a whole second is all that happened in it, as a moment is shown by its second.
-fn meant(since_ns: u64) -> RangeInclusive<u64> {
+/// A whole second is all that happened in it, as a moment is shown by its second.
+fn shown(since_ns: u64) -> RangeInclusive<u64> {
     since_ns..=if since_ns.is_multiple_of(SECOND) { since_ns.saturating_add(SECOND - 1) } else { since_ns }
 }
 
-/// The number of the moment that is meant, the first is 0, among `count` ones at these times (ns since the beginning, growing).
+/// Times of moments: their number, when observation began, and each in ns since then, growing.
+#[derive(Clone, Copy)]
+#[expect(missing_debug_implementations, reason = "functions have none")]
+pub struct Times<'a> {
+    pub began: Option<Timestamp>,
+    pub count: usize,
+    pub at_ns: &'a dyn Fn(usize) -> u64,
+}
+
+/// The number of the moment that is meant, the first is 0.
 ///
 /// `Err`: there is none; `true`: the time is before the first one.
-pub fn find(at: At, began: Option<Timestamp>, count: usize, at_ns: &dyn Fn(usize) -> u64) -> Result<usize, bool> {
+pub fn find(at: At, times: Times<'_>) -> Result<usize, bool> {
+    place(at, times, shown)
+}
+
+/// The same of a moment that a span begins or ends with: the last one until then.
+pub fn find_bound(at: At, times: Times<'_>) -> Result<usize, bool> {
+    place(at, times, |since_ns| since_ns..=since_ns)
+}
+
+fn place(at: At, times: Times<'_>, meant: fn(u64) -> RangeInclusive<u64>) -> Result<usize, bool> {
+    let Times { began, count, at_ns } = times;
     let until = |time: RangeInclusive<u64>| {
         if count == 0 || *time.start() > at_ns(count - 1) {
             return Err(false);
@@ -102,6 +123,7 @@ pub fn find(at: At, began: Option<Timestamp>, count: usize, at_ns: &dyn Fn(usize
     match at {
         At::Number(number) => number.checked_sub(1).filter(|&index| index < count).ok_or(number == 0),
         At::Since(since_ns) => until(meant(since_ns)),
+        At::Shown(since_ns) => until(shown(since_ns)),
         At::Clock(clock) => until(began.and_then(|began| clock.second(began)).ok_or(false)?),
     }
 }
@@ -131,7 +153,7 @@ mod tests {
         assert_eq!("90s".parse(), Ok(At::Since(90 * SECOND)));
         assert_eq!("90".parse(), Ok(At::Since(90 * SECOND)));
         for ns in [0, 12 * SECOND, 60 * SECOND, 3599 * SECOND, 4000 * SECOND, 400_000 * SECOND] {
-            assert_eq!(since(ns).parse(), Ok(At::Since(ns)), "{}", since(ns));
+            assert_eq!(since(ns).parse(), Ok(At::Shown(ns)), "{}", since(ns));
         }
         for wrong in ["", "#", "#x", "soon", "+1:60", "1:2:3:4", "25:00:00", "+99999999999999999999:00", "-1s"] {
             assert_eq!(wrong.parse::<At>(), Err(AtError), "{wrong}");
@@ -148,5 +170,15 @@ mod tests {
         assert_eq!(since("23:59:58"), 0..=499_999_999, "the second in which it began");
         assert_eq!(since("23:59:59"), 500_000_000..=1_499_999_999);
         assert_eq!(since("00:00:01"), 2_500_000_000..=3_499_999_999);
+    }
+
+    #[test]
+    fn a_bound_is_the_last_moment_until_then() {
+        let at_ns = |index: usize| (index as u64 + 1) * SECOND / 10 - 1;
+        let times = Times { began: None, count: 40, at_ns: &at_ns };
+        let [bound, named] = [find_bound, find].map(|find| move |text: &str| find(text.parse().unwrap(), times));
+        assert_eq!([bound("1s"), bound("1000ms"), bound("1001ms"), bound("1200ms")], [9, 9, 9, 11].map(Ok));
+        assert_eq!((bound("+00:01"), named("+00:01"), named("1s")), (Ok(19), Ok(19), Ok(19)), "as it is shown");
+        assert_eq!((bound("0s"), bound("5s")), (Err(true), Err(false)));
     }
 }

@@ -20,7 +20,7 @@ mod tests;
 mod text;
 mod writer;
 
-pub use at::{At, describe, find};
+pub use at::{At, Times, describe, find, find_bound};
 pub use error::{FrameError, RecordingError};
 pub use possible::is_possible;
 pub use profile_reader::{profile_of_json, value_of_json};

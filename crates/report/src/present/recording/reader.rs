@@ -12,7 +12,7 @@ use mpiprobe_discover::{files::with_callers_rights, open_regular};
 use mpiprobe_model::Profile;
 
 use super::{
-    At, FrameError, RecordingError, Sums, at,
+    At, FrameError, RecordingError, Sums, Times, at,
     format::{End, Header, LONGEST_PAYLOAD, MAGIC, START, VERSION},
     index::{Chunk, Frame, Index},
     payload::{unpack, unpack_profile},
@@ -82,7 +82,8 @@ impl Recording {
 
     /// Number of the moment that is meant, the first is 0.
     pub fn find(&self, at: At) -> Result<usize, RecordingError> {
-        let found = at::find(at, self.began, self.len(), &|index| self.at_ns(index));
+        let times = Times { began: self.began, count: self.len(), at_ns: &|index| self.at_ns(index) };
+        let found = at::find(at, times);
         let last = self.len().saturating_sub(1);
         found.map_err(|_| RecordingError::NoMoment {
             path: self.path.clone(),

@@ -15,7 +15,7 @@ use mpiprobe_common::{
 use crate::{
     armed,
     atomic::{add, barrier},
-    current,
+    current, earlier,
     entries, inner, layers,
     maps::{TARGETS, configured},
     semantics::{self, Returned},
@@ -175,9 +175,10 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
     } else {
         thread.return_address = 0;
     }
-    if is_made_by_unseen_call(id, thread) {
+    if is_made_by_unseen_call(id, thread, stack_pointer) {
         thread.open.function_plus_1 = 0;
         end_change(thread);
+        heed(thread, function, registers);
         return Outcome::NoReturn;
     }
     if tools == tools::ELSEWHERE || IS_ASKED && armed::is_in_the_way(stack_pointer) {
@@ -407,10 +408,10 @@ pub fn read_return_address(process: u32, stack_pointer: u64) -> u64 {
     address
 }
 
-/// Whether the call comes from inside the MPI library although no outer call was seen: that one began before attach.
+/// Whether the call is made inside another one although none was seen: that one began before attach.
 #[inline(always)]
-fn is_made_by_unseen_call(id: u64, thread: &ThreadState) -> bool {
-    let inside = is_made_by_mpi(id, thread, thread.return_address);
+fn is_made_by_unseen_call(id: u64, thread: &ThreadState, stack_pointer: u64) -> bool {
+    let inside = is_made_by_mpi(id, thread, thread.return_address, stack_pointer);
     if inside && let Some(counters) = process_counters(thread.process) {
         // SAFETY: map value pointer.
         unsafe { add(&raw mut (*counters).inner_calls_of_unseen, 1) };
@@ -418,14 +419,15 @@ fn is_made_by_unseen_call(id: u64, thread: &ThreadState) -> bool {
     inside
 }
 
-/// The same by a return address, and without counting.
+/// The same by a return address and the stack pointer at the entry, and without counting: it comes from inside the MPI library, or it
+/// is known that the thread is in a call.
 #[inline(always)]
-pub fn is_made_by_mpi(id: u64, thread: &ThreadState, return_address: u64) -> bool {
+pub fn is_made_by_mpi(id: u64, thread: &ThreadState, return_address: u64, stack_pointer: u64) -> bool {
     // Once a call has been completed by the thread, every later outer call is seen.
     if thread.calls != 0 {
         return false;
     }
-    is_in_library(id, return_address)
+    is_in_library(id, return_address) || earlier::is_inside_earlier_call(thread, stack_pointer) != 0
 }
 
 /// Whether an address is in the MPI library of a thread's process, as far as it is known where that is.

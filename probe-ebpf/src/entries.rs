@@ -7,6 +7,7 @@ use mpiprobe_common::{FUNCTION_SLOTS, ThreadState, process::{entries_only, level
 use crate::{
     apart::given,
     atomic::load,
+    earlier::is_inside_earlier_call,
     call::{begin_change, end_change, is_in_library, read_return_address},
     maps::LEVELS,
     statistics::{is_chosen, record_untimed},
@@ -20,8 +21,7 @@ pub extern "C" fn count_entry(thread: *mut ThreadState, function: u32, stack_poi
     if !is_chosen(function) {
         return 0;
     }
-    let caller = read_return_address(thread.process, stack_pointer);
-    if is_in_library(thread.id, caller) {
+    if is_inner(thread, stack_pointer) {
         thread.inner_calls += 1;
         return 0;
     }
@@ -51,9 +51,17 @@ pub fn is_counted_by_entry(bits: u64, function: u32) -> bool {
 #[inline(never)]
 pub extern "C" fn enter_unseen_inner_call(thread: *mut ThreadState, stack_pointer: u64) -> u32 {
     given!(thread);
-    if !is_in_library(thread.id, read_return_address(thread.process, stack_pointer)) {
+    if !is_inner(thread, stack_pointer) {
         return 0;
     }
     thread.inner_calls += 1;
     1
+}
+
+/// Whether a call is made inside another one, by where it comes from, or because it is known that the thread is in one since before it was
+/// observed.
+#[inline(always)]
+fn is_inner(thread: &ThreadState, stack_pointer: u64) -> bool {
+    is_in_library(thread.id, read_return_address(thread.process, stack_pointer))
+        || thread.calls == 0 && is_inside_earlier_call(thread, stack_pointer) != 0
 }

@@ -17,7 +17,7 @@ use mpiprobe_common::{
 use crate::{
     atomic::{add, fetch_add},
     call::{self, target},
-    current, environment,
+    current, earlier, environment,
     maps::{ENDED_THREADS, EVENTS, JOB, TARGETS, configured},
     open_calls,
     statistics::{count_loss, process_counters, take_number},
@@ -167,6 +167,7 @@ fn name_matches() -> bool {
 /// Folds a thread's counts into its process and forgets the thread.
 #[inline(always)]
 fn end_thread(id: u64) {
+    earlier::forget(id);
     let Some(thread) = thread::known(id) else { return };
     // SAFETY: map value pointer, and a helper without arguments; the thread does not run MPI calls any more.
     unsafe {

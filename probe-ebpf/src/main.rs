@@ -11,6 +11,7 @@ mod armed;
 mod atomic;
 mod call;
 mod current;
+mod earlier;
 mod entries;
 mod environment;
 mod inner;
@@ -84,6 +85,13 @@ pub fn make_resident(context: ProbeContext) -> u32 {
 #[uprobe]
 pub fn tell_of_newcomer(_context: ProbeContext) -> u32 {
     lifecycle::tell_of_newcomer();
+    0
+}
+
+/// A place that calls return to which had begun before their process was observed.
+#[uprobe]
+pub fn note_return(context: ProbeContext) -> u32 {
+    earlier::note_return(&context);
     0
 }
 

@@ -108,7 +108,7 @@ fn enter<const IS_ASKED: bool>(context: &impl EbpfContext) -> Outcome {
     };
     if depth == 0 {
         frame.call_site = call::read_return_address(thread.process, stack_pointer);
-        if !call::is_made_by_mpi(id, thread, frame.call_site) {
+        if !call::is_made_by_mpi(id, thread, frame.call_site, stack_pointer) {
             frame.flags = frame_flags::OF_PROGRAM;
         }
     }

@@ -52,6 +52,8 @@ struct Own {
     resident: Option<Program>,
     /// Tells of others who begin to use MPI, where they have the same return probes.
     newcomer: Option<Program>,
+    /// Loaded for the first call that had begun before.
+    note_return: OnceCell<Program>,
     locator: Option<Locator>,
     /// Removes the probes that calibration was made with.
     tidying: RefCell<Option<JoinHandle<()>>>,
@@ -86,8 +88,9 @@ pub fn choose_method(config: &Config, only: Option<AttachMethod>) -> Result<Engi
                 });
                 let (refusals, has_tools, returns) = (refusals.collect(), Cell::new(false), Cell::new(true));
                 let (resident, tidying) = (load_resident(&tables, method), RefCell::new(tidying.ok()));
-                let tool = OnceCell::new();
-                let programs = Programs::Here(Box::new(Own { library, tool, resident, newcomer, locator, tidying }));
+                let (tool, note_return) = (OnceCell::new(), OnceCell::new());
+                let own = Own { library, tool, resident, newcomer, note_return, locator, tidying };
+                let programs = Programs::Here(Box::new(own));
                 return Ok(Engine { tables, method, calibration, refusals, programs, has_tools, returns });
             }
             Err(error) => tried.push((method, Box::new(error))),
@@ -290,6 +293,43 @@ impl Engine {
                 Ok(Attachment::apart(other.attach(file, shown, sites, (scope, true, self.returns.get()))?))
             }
         }
+    }
+
+    /// Probes a place that calls return to which had begun before, in a file of any kind: [`super::EarlierCalls`] are what is noted there.
+    pub fn attach_to_return(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        offset: u64,
+        scope: Scope,
+    ) -> Result<Attachment, AttachError> {
+        let site = ProbeSite { offset, cookie: 0 };
+        match &self.programs {
+            Programs::Here(own) => {
+                let program = self.note_return_program(own)?;
+                Attachment::new(self.method, std::iter::once(program), file, shown, &[site], scope)
+            }
+            Programs::Apart(other) => Ok(Attachment::apart(other.attach_to_return(file, shown, offset, scope)?)),
+        }
+    }
+
+    /// Whether that can be done for one process only, so that others who execute the same place pay nothing.
+    pub fn can_scope_returns(&self) -> bool {
+        match &self.programs {
+            Programs::Apart(other) => other.can_scope_returns(),
+            Programs::Here(_) if self.method == AttachMethod::PerfEvent => true,
+            Programs::Here(own) => {
+                self.note_return_program(own).is_ok_and(|program| bpf::multi_links_see_all_threads(program.fd.as_fd()))
+            }
+        }
+    }
+
+    fn note_return_program<'a>(&self, own: &'a Own) -> Result<&'a Program, AttachError> {
+        if let Some(program) = own.note_return.get() {
+            return Ok(program);
+        }
+        let loaded = self.tables.load_program(self.method.note_return_program())?;
+        Ok(own.note_return.get_or_init(|| loaded))
     }
 
     /// Whether a tool was probed.

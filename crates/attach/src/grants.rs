@@ -85,6 +85,12 @@ impl Grants {
                 let attachment = attach(&hosted.engine, file, Path::new(shown), sites, *scope)?;
                 without(Answer::Attached(hosted.keep(attachment)))
             }
+            Request::AttachToReturn { engine, shown, offset, scope } => {
+                let file = given.ok_or_else(|| refused("a file is missing"))?;
+                let hosted = self.hosted(*engine)?;
+                let attachment = hosted.engine.attach_to_return(file, Path::new(shown), *offset, *scope)?;
+                without(Answer::Attached(hosted.keep(attachment)))
+            }
             Request::Disable { engine, link } => {
                 if let Some(attachment) = self.hosted(*engine)?.links.get(link) {
                     attachment.disable();
@@ -153,6 +159,7 @@ impl Grants {
             calibration: engine.calibration,
             refusals: engine.refusals.clone(),
             can_scope: engine.can_scope(),
+            can_scope_returns: engine.can_scope_returns(),
         };
         self.engines.insert(number, Hosted { links: HashMap::new(), next_link: 0, bytes, engine });
         Ok((answer, descriptors))

@@ -4,6 +4,7 @@
 use std::io;
 
 use aya::maps::{HashMap, Map, MapData, MapError};
+use aya_obj::generated::BPF_EXIST;
 use bytemuck::Pod;
 
 use super::AttachError;
@@ -36,6 +37,11 @@ impl<'a, K: Pod, V: Pod> HashTable<'a, K, V> {
     /// Puts an entry in, in the place of the one with its key if there is any.
     pub(super) fn insert(&mut self, key: K, value: V) -> Result<(), AttachError> {
         self.map.insert(Plain(key), Plain(value), 0).map_err(|error| self.failed(error))
+    }
+
+    /// Puts an entry in the place of the one with its key; an error if there is none.
+    pub(super) fn replace(&mut self, key: K, value: V) -> Result<(), AttachError> {
+        self.map.insert(Plain(key), Plain(value), BPF_EXIST.into()).map_err(|error| self.failed(error))
     }
 
     /// Takes an entry out. Not to be there is no error.

@@ -31,7 +31,7 @@ pub use observer::{Hits, Observer};
 pub use rings::{KernelReferred, KernelRings, ReferredTables, possible_processors};
 pub use site::{ProbeSite, Scope};
 pub use written_tables::{
-    LayerFrames, Targets, begin_job, forget_library, forget_requests, release_requests, tell_library,
+    EarlierCalls, LayerFrames, Targets, begin_job, forget_library, forget_requests, release_requests, tell_library,
 };
 
 pub use kernel::{

@@ -74,6 +74,15 @@ impl AttachMethod {
         }
     }
 
+    /// The program that notes when calls return that had begun before: at places in files of all kinds, by an entry probe.
+    pub(super) const fn note_return_program(self) -> ProgramUse {
+        let attach_type = match self {
+            Self::Session | Self::Multi => AttachType::UprobeMulti,
+            Self::PerfEvent => AttachType::Any,
+        };
+        program("note_return", attach_type, false)
+    }
+
     /// How the program is attached that runs at returns.
     pub(super) const fn return_attach_type(self) -> AttachType {
         match self {

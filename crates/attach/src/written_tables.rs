@@ -1,10 +1,10 @@
 //! The tables that are written from here while programs run: which processes, libraries and language layers there are.
 
 use mpiprobe_common::{
-    LayerFrame, Target,
+    EarlierCall, LayerFrame, Target,
     layout::Template,
     request::state,
-    tables::{JOB, LAYER_FRAMES, LIBRARIES, LIBRARY_OF, REQUESTS, TARGETS},
+    tables::{EARLIER_CALLS, EARLIER_RETURNS, JOB, LAYER_FRAMES, LIBRARIES, LIBRARY_OF, REQUESTS, TARGETS},
 };
 
 use super::{AttachError, Tables, hash_table::HashTable};
@@ -68,6 +68,44 @@ impl<'a> LayerFrames<'a> {
     pub fn insert(&mut self, key: u64, frame: LayerFrame) -> Result<(), AttachError> {
         self.0.insert(key, frame)
     }
+}
+
+/// Calls that had begun before, by thread: (process, thread) in the numbers of whoever has loaded the programs.
+#[derive(Debug)]
+pub struct EarlierCalls<'a>(&'a mut Tables);
+
+impl<'a> EarlierCalls<'a> {
+    pub fn of(tables: &'a mut Tables) -> Self {
+        Self(tables)
+    }
+
+    /// Has the programs note when a call returns. Nothing follows from it until it is confirmed.
+    pub fn watch(&mut self, thread: (u32, u32), call: EarlierCall) -> Result<(), AttachError> {
+        // In this order: what is noted of a call must find its place.
+        self.0.hash(EARLIER_RETURNS)?.insert(key_of(thread), 0)?;
+        self.0.hash(EARLIER_CALLS)?.insert(key_of(thread), EarlierCall { is_confirmed: 0, ..call })
+    }
+
+    /// All that the thread calls is inside this call from now on, until it returns. An error if the thread has ended.
+    pub fn confirm(&mut self, thread: (u32, u32), call: EarlierCall) -> Result<(), AttachError> {
+        self.0.hash(EARLIER_CALLS)?.replace(key_of(thread), EarlierCall { is_confirmed: 1, ..call })
+    }
+
+    /// Watches the thread no longer.
+    pub fn forget(&mut self, thread: (u32, u32)) -> Result<(), AttachError> {
+        self.0.hash(EARLIER_CALLS)?.remove(key_of(thread))?;
+        self.0.hash(EARLIER_RETURNS)?.remove(key_of(thread))
+    }
+
+    /// When a call has returned, ns; `None`: it has not.
+    pub fn returned_ns(&mut self, thread: (u32, u32)) -> Result<Option<u64>, AttachError> {
+        Ok(self.0.hash(EARLIER_RETURNS)?.get(key_of(thread)).filter(|&ns| ns > 0))
+    }
+}
+
+/// As `bpf_get_current_pid_tgid` has it.
+fn key_of((process, thread): (u32, u32)) -> u64 {
+    u64::from(process) << 32 | u64::from(thread)
 }
 
 /// Gives back the room for requests of processes that have ended, by their slots. What they never completed stays, to be told.

@@ -164,6 +164,23 @@ macro_rules! with_every_table {
             /// call. What it says is believed only if the slot bears the thread's id.
             RECENT_SLOT: Array<u32> = $crate::THREAD_CACHE;
 
+            /// Calls that had begun before their process was observed, by thread as in `THREAD_SLOT`. Written by the daemon alone, and
+            /// taken out besides when the thread ends: its number may be another thread's then.
+            EARLIER_CALLS: GrowingHash<u64, $crate::EarlierCall> =
+                if config.thread_slots < $crate::earlier::EARLIER_CALLS {
+                    config.thread_slots
+                } else {
+                    $crate::earlier::EARLIER_CALLS
+                };
+
+            /// When such calls have returned, ns; 0: they have not. The daemon makes the entries, so that there is room for what is noted.
+            EARLIER_RETURNS: GrowingHash<u64, u64> =
+                if config.thread_slots < $crate::earlier::EARLIER_CALLS {
+                    config.thread_slots
+                } else {
+                    $crate::earlier::EARLIER_CALLS
+                };
+
             /// Slots of threads that have ended.
             FREE_SLOTS: Stack<u32> = config.thread_slots;
 

@@ -47,7 +47,7 @@ pub use report::{Cause, CauseKind, NodeReport, Report, Verdict, subject};
 pub use seen::{Seen, Stacked};
 pub use system_calls::{is_of_descriptor, system_call_name};
 pub use thread_report::{Argument, Doing, ThreadReport};
-pub use thread_stack::{CallNow, MpiCall, SystemCallSeen, ThreadStack, WhereNow};
+pub use thread_stack::{CallNow, MpiCall, Returns, SystemCallSeen, ThreadStack, WhereNow};
 pub use tree::{Label, Node, Tree};
 pub use unwind::{End, FoundBy, Frame, MAX_FRAMES, Unwinder, Unwound};
 pub use ways::Ways;

@@ -22,8 +22,8 @@ use crate::{
     python::Interpreter,
     ranks::Member,
     system_calls::{is_of_descriptor, system_call_name},
-    thread_stack::{CallNow, SystemCallSeen, ThreadStack, WhereNow},
-    unwind::{End, Frame, Unwinder, Unwound},
+    thread_stack::{CallNow, Returns, SystemCallSeen, ThreadStack, WhereNow},
+    unwind::{End, FoundBy, Frame, Unwinder, Unwound},
     watched::Watched,
     within::waits_within,
 };
@@ -164,6 +164,7 @@ impl Looker {
                 function,
                 call_site: frames.get(first_outside(&frames, place + 1)).and_then(|frame| frame.registers.ip()),
                 words: arguments::words(&frames, (place, start), function, target.element, &mut memory),
+                returns: returns(&frames, place, &mut memory),
             },
             None if end == End::Beginning && !read_later => WhereNow::Outside,
             None => WhereNow::NotKnown,
@@ -291,6 +292,16 @@ impl Looker {
             });
         }
     }
+}
+
+/// Where the function of a frame returns to, if all up to there is of one moment. Not where a frame was found by a chain of frame pointers,
+/// which may leave functions out, and may be none.
+fn returns(frames: &[Frame], place: usize, memory: &mut Memory<'_>) -> Option<Returns> {
+    let followed = frames.get(..=place + 1)?;
+    let caller = followed.last()?.registers;
+    let returns = Returns { address: caller.ip()?, slot: caller.sp()?.checked_sub(8)? };
+    let is_certain = followed.iter().all(|frame| frame.by != FoundBy::FramePointer);
+    (is_certain && memory.word_and_place(returns.slot) == Some((returns.address, true))).then_some(returns)
 }
 
 /// The loop in the program that makes the call again and again, if it does nothing else.

@@ -93,6 +93,14 @@ pub struct CallNow {
     pub found: WhereNow,
 }
 
+/// Where a call returns to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Returns {
+    pub address: u64,
+    /// Where on the stack that address is.
+    pub slot: u64,
+}
+
 /// Where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WhereNow {
@@ -102,6 +110,8 @@ pub enum WhereNow {
         call_site: Option<u64>,
         /// What it was given, by argument, where known.
         words: Vec<Option<Word>>,
+        /// Where MPI's function returns to, which may be a layer between the program and MPI; `None`: not known for certain.
+        returns: Option<Returns>,
     },
     /// In no MPI call.
     Outside,

@@ -1,9 +1,10 @@
-//! Calls that had begun when the observation of their process did. No probe sees them begin or return, so their threads' stacks are
-//! looked at: at once, and then as long as they are open, less and less often. What is certain of such a call is the time from the
-//! beginning of the observation to the last look that found it open.
+//! Calls that had begun when the observation of their process did. No probe sees them begin, so their threads' stacks are looked at: at
+//! once, and then as long as they are open, less and less often. What is certain of such a call is the time from the beginning of the
+//! observation to the last look that found it open, or, where the place that it returns to could be probed ([`EarlierReturns`]), to its
+//! return.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     time::{Duration, Instant},
 };
 
@@ -13,7 +14,11 @@ use mpiprobe_model::analyse::Observed;
 use mpiprobe_observe::{After, BeganBefore, CallBefore, ProcessSnapshot, Snapshot};
 use mpiprobe_stacks::{CallNow, Capture, Limits, Looker, Member, Target, WhereNow, Word, values};
 
-use super::{kernel::Kernel, process_table::ProcessTable};
+use super::{
+    earlier_returns::{Confirmed, EarlierReturns},
+    kernel::Kernel,
+    process_table::ProcessTable,
+};
 
 /// The next look comes after this part of the time since the first one: so much of it at most is not known when the call returns.
 const PART: u32 = 20;
@@ -28,6 +33,7 @@ pub(super) struct EarlierCalls {
     counted: FunctionSet,
     /// By process slot.
     processes: BTreeMap<u32, Earlier>,
+    returns: EarlierReturns,
     /// As long as somebody has to be looked at; `None`, too, if the kernel permits no looks that stop nobody.
     looker: Option<Looker>,
     first: Instant,
@@ -37,6 +43,7 @@ pub(super) struct EarlierCalls {
 /// Of one process.
 #[derive(Debug, Default)]
 struct Earlier {
+    pid: u32,
     since_ns: u64,
     /// Whether it was looked at.
     is_known: bool,
@@ -70,15 +77,27 @@ enum State {
     Ended(u64),
 }
 
+impl Call {
+    fn of(found: &WhereNow) -> Option<Self> {
+        match found {
+            WhereNow::InCall { function, call_site, words, .. } => {
+                Some(Self { function: *function, return_address: *call_site, words: words.clone() })
+            }
+            WhereNow::Outside | WhereNow::NotKnown => None,
+        }
+    }
+}
+
 impl EarlierCalls {
     pub(super) fn new(counted: FunctionSet) -> Self {
         let now = Instant::now();
-        Self { counted, processes: BTreeMap::new(), looker: None, first: now, next: now }
+        let (processes, returns) = (BTreeMap::new(), EarlierReturns::default());
+        Self { counted, processes, returns, looker: None, first: now, next: now }
     }
 
     /// A process is observed since then (ns) that ran already, whether it was waited for or not: it may have come too far by then.
-    pub(super) fn follow(&mut self, slot: u32, since_ns: u64) {
-        self.processes.insert(slot, Earlier { since_ns, ..Earlier::default() });
+    pub(super) fn follow(&mut self, (slot, pid): (u32, u32), since_ns: u64) {
+        self.processes.insert(slot, Earlier { pid, since_ns, ..Earlier::default() });
     }
 
     /// When to look again; `None`: there is nobody to look at.
@@ -86,56 +105,53 @@ impl EarlierCalls {
         (self.looker.is_some() && self.processes.values().any(Earlier::is_followed)).then_some(self.next)
     }
 
-    /// Reads what has to be known of these processes' files to look at them: what happens between the beginning of their observation
-    /// and the first look is not known, and should not be much.
-    pub(super) fn prepare<'a>(&mut self, processes: impl Iterator<Item = &'a Process>) {
+    /// To be called before these processes are observed. What has to be known of their files is read, so that little time passes between
+    /// the beginning of their observation and the first look at them, in which nobody knows what they do; and calls that threads are in by
+    /// then are watched, so that what is called in them is known to be from the beginning on.
+    pub(super) fn prepare<'a>(&mut self, kernel: &mut Kernel, processes: impl Iterator<Item = &'a Process>) {
         if self.looker.is_none() {
             match Capture::without_stopping(Limits::default()) {
                 Ok(capture) => self.looker = Some(Looker::new(capture)),
                 Err(error) => tracing::debug!("calls that began before are not known: {error}"),
             }
         }
-        let Some(looker) = &mut self.looker else { return };
-        let targets: Vec<Target<'_>> = processes.map(target).collect();
-        if let Err(error) = looker.look_for_calls(&targets) {
-            tracing::debug!("calls that began before could not be looked at: {error}");
+        let processes: Vec<&Process> = processes.collect();
+        let Some((found, _)) = self.find(kernel, &processes) else { return };
+        if self.watch(kernel, &processes, &found, |_| true)
+            && let Some((found, entries)) = self.find(kernel, &processes)
+        {
+            self.confirm(kernel, &found, &entries);
         }
     }
 
     /// Looks at the processes that were added, for the first time.
-    pub(super) fn begin(&mut self, kernel: &Kernel, process_table: &ProcessTable) {
+    pub(super) fn begin(&mut self, kernel: &mut Kernel, process_table: &ProcessTable) {
         self.first = Instant::now();
         self.look(kernel, process_table);
     }
 
     /// Looks at whoever may still be in a call that had begun before.
-    pub(super) fn look(&mut self, kernel: &Kernel, process_table: &ProcessTable) {
-        let Some(looker) = &mut self.looker else { return };
-        let followed: Vec<_> = self.processes.iter().filter(|(_, earlier)| earlier.is_followed()).collect();
-        let of = |slot: u32| Some((slot, process_table.process(slot)?));
-        let processes: Vec<_> = followed.into_iter().filter_map(|(slot, _)| of(*slot)).collect();
+    pub(super) fn look(&mut self, kernel: &mut Kernel, process_table: &ProcessTable) {
+        // Also of those who have ended since.
+        self.note_returns(kernel);
+        let followed = self.processes.iter().filter(|(_, earlier)| earlier.is_followed());
+        let slots: Vec<(u32, u32)> = followed.map(|(slot, earlier)| (*slot, earlier.pid)).collect();
+        let processes: Vec<_> = slots.iter().filter_map(|(slot, _)| process_table.process(*slot)).collect();
         if processes.is_empty() {
             // Its tables take some memory.
             self.looker = None;
+            self.returns.keep(kernel, |_| false);
             return;
         }
-        let targets: Vec<Target<'_>> = processes.iter().map(|(_, process)| target(process)).collect();
-        let found = looker.look_for_calls(&targets);
-        match found.map(|found| (found, kernel.observer.first_entries(&kernel.engine))) {
-            // Read after the look: of whoever has no entry here the call that was seen had begun before.
-            Ok((found, Ok(entries))) => {
-                for (slot, process) in &processes {
-                    let own: Vec<&CallNow> = found.iter().filter(|call| call.pid == process.pid()).collect();
-                    if let Some(earlier) = self.processes.get_mut(slot).filter(|_| !own.is_empty()) {
-                        earlier.take_in(*slot, &own, &entries, self.counted);
-                    }
-                }
+        if let Some(found) = self.look_at(kernel, &slots, &processes) {
+            let followed: HashSet<(u32, u32)> = self.followed().collect();
+            if self.watch(kernel, &processes, &found, |thread| followed.contains(&thread)) {
+                self.look_at(kernel, &slots, &processes);
             }
-            Ok((_, Err(error))) => {
-                tracing::debug!("calls that began before could not be told from later ones: {error}");
-            }
-            Err(error) => tracing::debug!("calls that began before could not be looked at: {error}"),
         }
+        let alive: HashSet<u32> = processes.iter().map(|process| process.pid()).collect();
+        let followed: HashSet<(u32, u32)> = self.followed().filter(|(pid, _)| alive.contains(pid)).collect();
+        self.returns.keep(kernel, |thread| followed.contains(&thread));
         self.next = Instant::now() + (self.first.elapsed() / PART).max(SOONEST);
     }
 
@@ -143,6 +159,78 @@ impl EarlierCalls {
     pub(super) fn callers(&self) -> impl Iterator<Item = u32> {
         let is_caller = |earlier: &Earlier| earlier.threads.values().any(|thread| thread.call.is_some());
         self.processes.iter().filter(move |(_, earlier)| is_caller(earlier)).map(|(&slot, _)| slot)
+    }
+
+    /// Process and thread of all that may be in a call that had begun before.
+    fn followed(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.processes.values().flat_map(|earlier| {
+            let threads = earlier.threads.iter().filter(|(_, thread)| thread.state == State::Followed);
+            threads.map(|(tid, _)| (earlier.pid, *tid))
+        })
+    }
+
+    /// One look at processes by slot and number, and what follows from it.
+    fn look_at(&mut self, kernel: &mut Kernel, slots: &[(u32, u32)], processes: &[&Process]) -> Option<Vec<CallNow>> {
+        let (found, entries) = self.find(kernel, processes)?;
+        self.confirm(kernel, &found, &entries);
+        for (slot, pid) in slots {
+            let own: Vec<&CallNow> = found.iter().filter(|call| call.pid == *pid).collect();
+            if let Some(earlier) = self.processes.get_mut(slot).filter(|_| !own.is_empty()) {
+                earlier.take_in(*slot, &own, (&entries, &self.returns), self.counted);
+            }
+        }
+        Some(found)
+    }
+
+    /// Where threads are, and when the first call of each was seen, which is read after the look: of whoever has no entry by then the call
+    /// that was seen had begun before.
+    fn find(&mut self, kernel: &Kernel, processes: &[&Process]) -> Option<(Vec<CallNow>, Entries)> {
+        let looker = self.looker.as_mut()?;
+        let targets: Vec<Target<'_>> = processes.iter().map(|process| target(process)).collect();
+        let found = looker.look_for_calls(&targets);
+        let found = found
+            .inspect_err(|error| tracing::debug!("calls that began before could not be looked at: {error}"))
+            .ok()?;
+        let entries = kernel.observer.first_entries(&kernel.engine);
+        let entries = entries
+            .inspect_err(|error| tracing::debug!("calls that began before could not be told from later ones: {error}"))
+            .ok()?;
+        Some((found, entries))
+    }
+
+    fn confirm(&mut self, kernel: &mut Kernel, found: &[CallNow], entries: &Entries) {
+        let called: HashSet<u32> = entries.keys().map(|(_, tid)| *tid).collect();
+        self.returns.confirm(kernel, found, &called);
+    }
+
+    /// Watches the calls that threads were found in; gives whether one of them was not watched before.
+    fn watch(
+        &mut self,
+        kernel: &mut Kernel,
+        processes: &[&Process],
+        found: &[CallNow],
+        is_wanted: impl Fn((u32, u32)) -> bool,
+    ) -> bool {
+        let is_counted = |now: &CallNow| match now.found {
+            WhereNow::InCall { function, .. } => self.counted.contains(function),
+            WhereNow::Outside | WhereNow::NotKnown => false,
+        };
+        let mut is_new = false;
+        for process in processes {
+            let own = found.iter().filter(|now| now.pid == process.pid());
+            let own: Vec<_> = own.filter(|now| is_counted(now) && is_wanted((now.pid, now.tid))).collect();
+            is_new |= self.returns.watch(kernel, process, &own);
+        }
+        is_new
+    }
+
+    /// Takes in which calls have returned. To be called after what the tables say was read: whatever was seen to be called after such a call
+    /// is no news to the latter then.
+    pub(super) fn note_returns(&mut self, kernel: &mut Kernel) {
+        self.returns.read(kernel);
+        for earlier in self.processes.values_mut() {
+            earlier.take_in_returns(&self.returns);
+        }
     }
 
     /// Adds what was found to what the tables say.
@@ -169,14 +257,31 @@ impl Earlier {
         !self.is_known || self.threads.values().any(|thread| thread.state == State::Followed)
     }
 
-    /// One look at all threads of the process. `entries`: the first call of each that was seen, read after the look.
-    fn take_in(&mut self, slot: u32, seen: &[&CallNow], entries: &Entries, counted: FunctionSet) {
+    /// Takes in which calls of its threads have returned.
+    fn take_in_returns(&mut self, returns: &EarlierReturns) {
+        for (&tid, thread) in &mut self.threads {
+            if let Some(confirmed) = returns.confirmed((self.pid, tid)) {
+                thread.take_in_return(confirmed, self.since_ns);
+            }
+        }
+    }
+
+    /// One look at all threads of the process. `entries`: the first call of each that was seen; `returns`: whose calls have returned. Both
+    /// were read after the look.
+    fn take_in(
+        &mut self,
+        slot: u32,
+        seen: &[&CallNow],
+        (entries, returns): (&Entries, &EarlierReturns),
+        counted: FunctionSet,
+    ) {
         if !self.is_known {
             self.is_known = true;
             let since_ns = self.since_ns;
             let new = || Thread { call: None, known_ns: since_ns, state: State::Followed };
             self.threads = seen.iter().map(|call| (call.tid, new())).collect();
         }
+        self.take_in_returns(returns);
         let last_ns = seen.iter().map(|call| call.at_ns).max().unwrap_or(0);
         for now in seen {
             let Some(thread) = self.threads.get_mut(&now.tid) else { continue };
@@ -213,8 +318,9 @@ impl Earlier {
             };
             let now = match state {
                 State::Followed => After::Open,
-                State::Outside(_) => After::Returned(thread.known_ns),
-                State::Ended(_) => After::ThreadEnded(thread.known_ns),
+                // It may have been noted after what else the tables say was read.
+                State::Outside(_) => After::Returned(thread.known_ns.min(now_ns)),
+                State::Ended(_) => After::ThreadEnded(thread.known_ns.min(now_ns)),
             };
             let unknown_ns = match (state, &thread.call) {
                 (State::Followed, Some(_)) => None,
@@ -236,6 +342,19 @@ impl Earlier {
 }
 
 impl Thread {
+    /// Its call is one that no probe has seen begin, whatever was seen since, and may have returned.
+    fn take_in_return(&mut self, confirmed: Confirmed<'_>, since_ns: u64) {
+        // What was over before the observation began is none of its calls.
+        let Some(returned_ns) = confirmed.returned_ns.filter(|&ns| ns > since_ns) else { return };
+        if self.state == State::Followed {
+            if self.call.is_none() {
+                self.call = Call::of(&confirmed.seen.found);
+            }
+            self.known_ns = returned_ns.max(self.known_ns);
+            self.state = State::Outside(self.known_ns);
+        }
+    }
+
     /// One look. `entry_ns`: its first call that was seen; 0: none yet.
     fn take_in(&mut self, now: &CallNow, entry_ns: u64, counted: FunctionSet) {
         if self.state != State::Followed {
@@ -247,10 +366,11 @@ impl Thread {
         }
         match &now.found {
             // One that is not counted is nothing that the profile knows.
-            WhereNow::InCall { function, call_site, words } if counted.contains(*function) => {
-                let call = Call { function: *function, return_address: *call_site, words: words.clone() };
-                let known = self.call.get_or_insert(call);
-                if known.function == *function {
+            found @ WhereNow::InCall { function, .. } if counted.contains(*function) => {
+                if self.call.is_none() {
+                    self.call = Call::of(found);
+                }
+                if self.call.as_ref().is_some_and(|known| known.function == *function) {
                     self.known_ns = self.known_ns.max(now.at_ns);
                 } else {
                     self.state = State::Outside(now.at_ns.max(self.known_ns));
@@ -277,14 +397,15 @@ mod tests {
     }
 
     fn inside(name: &str) -> WhereNow {
-        WhereNow::InCall { function: by_name(name).unwrap(), call_site: Some(0x40), words: Vec::new() }
+        let function = by_name(name).unwrap();
+        WhereNow::InCall { function, call_site: Some(0x40), words: Vec::new(), returns: None }
     }
 
     fn looks(looks: &[(CallNow, u64)]) -> Earlier {
         let mut earlier = Earlier { since_ns: 100, ..Earlier::default() };
         for (now, entry_ns) in looks {
             let entries = [((SLOT, now.tid), *entry_ns)].into();
-            earlier.take_in(SLOT, &[now], &entries, FunctionSet::all());
+            earlier.take_in(SLOT, &[now], (&entries, &EarlierReturns::default()), FunctionSet::all());
         }
         earlier
     }
@@ -334,6 +455,36 @@ mod tests {
         assert_eq!(found(&seen, 120, None), (vec![], vec![(100, 120)]));
     }
 
+    /// The same after the return was noted of the call that it was in.
+    fn returned(mut earlier: Earlier, returned_ns: u64) -> Earlier {
+        let seen = at(7, 90, inside("MPI_Recv"));
+        for thread in earlier.threads.values_mut() {
+            thread.take_in_return(Confirmed { seen: &seen, returned_ns: Some(returned_ns) }, earlier.since_ns);
+        }
+        earlier
+    }
+
+    #[test]
+    fn a_call_whose_return_was_noted_is_known_as_a_whole() {
+        let open = || looks(&[(at(7, 150, inside("MPI_Recv")), 0)]);
+        let left = returned(open(), 420);
+        assert!(!left.is_followed());
+        assert_eq!(found(&left, 0, None), (vec![(After::Returned(420), 320)], vec![(420, 420)]));
+        // What it has called since tells nothing more.
+        assert_eq!(found(&left, 700, None).0, [(After::Returned(420), 320)]);
+        assert_eq!(found(&left, 700, Some(900)).0, [(After::ThreadEnded(420), 320)]);
+        // Noted after everything else was read that is shown as of 1000.
+        assert_eq!(found(&returned(open(), 1100), 0, None).0, [(After::Returned(1000), 900)]);
+    }
+
+    #[test]
+    fn a_call_that_had_returned_before_is_none_of_the_observation() {
+        let unknown = || looks(&[(at(7, 150, WhereNow::NotKnown), 0)]);
+        assert!(returned(unknown(), 100).is_followed());
+        // Nobody has looked between the beginning of the observation and the return.
+        assert_eq!(found(&returned(unknown(), 140), 0, None).0, [(After::Returned(140), 40)]);
+    }
+
     #[test]
     fn of_a_thread_whose_stack_is_not_known_nothing_is() {
         let unknown = looks(&[(at(7, 150, WhereNow::NotKnown), 0)]);
@@ -345,7 +496,8 @@ mod tests {
     #[test]
     fn threads_that_have_ended_are_followed_no_longer() {
         let mut ended = looks(&[(at(7, 150, inside("MPI_Recv")), 0)]);
-        ended.take_in(SLOT, &[&at(8, 400, WhereNow::Outside)], &Entries::new(), FunctionSet::EMPTY);
+        let nothing = (&Entries::new(), &EarlierReturns::default());
+        ended.take_in(SLOT, &[&at(8, 400, WhereNow::Outside)], nothing, FunctionSet::EMPTY);
         assert!(!ended.is_followed());
         assert_eq!(found(&ended, 0, None), (vec![(After::ThreadEnded(150), 50)], vec![(150, 400)]));
     }

@@ -1,6 +1,6 @@
 //! The programs in the kernel and their tables, as an observation has them loaded.
 
-use mpiprobe_attach::{AttachError, Engine, Observer, PidNamespace, choose_method, possible_processors};
+use mpiprobe_attach::{AttachError, EarlierCalls, Engine, Observer, PidNamespace, choose_method, possible_processors};
 use mpiprobe_common::{Config, Descriptor, config::COMM_LENGTH, tables};
 use mpiprobe_discover::{Caller, Target};
 use mpiprobe_functions::FunctionId;
@@ -47,6 +47,11 @@ impl Kernel {
         }
         engine.watch_processes()?;
         Ok(Self { engine, observer })
+    }
+
+    /// What is watched of calls that had begun before.
+    pub(super) fn earlier_calls(&mut self) -> EarlierCalls<'_> {
+        EarlierCalls::of(&mut self.engine.tables)
     }
 }
 

@@ -5,6 +5,7 @@ mod budget;
 mod communicators;
 mod coverage;
 mod datatypes;
+mod earlier_returns;
 mod error;
 mod event_loop;
 mod file_plan;

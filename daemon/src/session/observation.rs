@@ -202,7 +202,7 @@ impl Observation {
             self.coverage.spare_bystanders(&mut self.kernel, &all, &files, scoped);
         }
         if !found.is_empty() {
-            self.earlier.prepare(found.iter().map(|process| &process.process));
+            self.earlier.prepare(&mut self.kernel, found.iter().map(|process| &process.process));
         }
         let mut taken = 0_usize;
         for process in found {
@@ -212,7 +212,7 @@ impl Observation {
                 Err(error) => return Err(error),
             }
         }
-        self.earlier.begin(&self.kernel, &self.targets.process_table);
+        self.earlier.begin(&mut self.kernel, &self.targets.process_table);
         if taken > 0 {
             self.targets.process_table.note_callers(self.earlier.callers());
             let copies = self.targets.process_table.silent_copies().len();
@@ -251,7 +251,7 @@ impl Observation {
         let since_ns = monotonic_ns();
         targets.add(slot, process, since_ns, beginning);
         if has_returns {
-            earlier.follow(slot, since_ns);
+            earlier.follow((slot, pid), since_ns);
         }
         Ok(())
     }
@@ -274,7 +274,7 @@ impl Observation {
 
     /// Looks whether calls that had begun before are still open.
     pub(super) fn look_at_earlier_calls(&mut self) {
-        self.earlier.look(&self.kernel, &self.targets.process_table);
+        self.earlier.look(&mut self.kernel, &self.targets.process_table);
     }
 
     /// Processes that have the name but no MPI yet, and may load it (`--wait`).
@@ -396,11 +396,11 @@ impl Observation {
         coverage.tell(format_args!("joined: rank {rank} of job {job}, pid {pid}, {executable}"));
         let is_late = beginning == Beginning::Awaited && has_returns;
         if is_late {
-            earlier.prepare(iter::once(&process.process));
+            earlier.prepare(kernel, iter::once(&process.process));
         }
         targets.add(slot, process, since_ns, beginning);
         if is_late {
-            earlier.follow(slot, since_ns);
+            earlier.follow((slot, pid), since_ns);
             earlier.begin(kernel, &targets.process_table);
         }
         Ok(())
@@ -527,6 +527,7 @@ impl Observation {
         let Self { kernel, targets, coverage, earlier, late, limiter, .. } = self;
         let process_table = &mut targets.process_table;
         let mut snapshot = kernel.observer.snapshot(&kernel.engine)?;
+        earlier.note_returns(kernel);
         coverage.look_behind_layers(kernel, process_table, &mut snapshot);
         self.recent.complete(&kernel.observer, process_table, &mut snapshot);
         if limiter.has_paused_traffic() {

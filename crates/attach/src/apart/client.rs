@@ -53,6 +53,7 @@ fn unexpected() -> AttachError {
 pub(crate) struct Other {
     engine: Arc<EngineApart>,
     can_scope: bool,
+    can_scope_returns: bool,
 }
 
 /// The same, and what is known of it.
@@ -70,7 +71,8 @@ pub(crate) struct Loaded {
 /// Has another process load everything.
 pub(crate) fn load(config: &Config, method: Option<AttachMethod>) -> Result<Loaded, AttachError> {
     let (answer, descriptors) = ask(&Request::Load { config: bytes_of(config).to_vec(), method }, &[])?;
-    let Answer::Loaded { engine, config, tables, method, calibration, refusals, can_scope } = answer else {
+    let Answer::Loaded { engine, config, tables, method, calibration, refusals, can_scope, can_scope_returns } = answer
+    else {
         return Err(unexpected());
     };
     let engine = Arc::new(EngineApart { number: engine });
@@ -81,7 +83,14 @@ pub(crate) fn load(config: &Config, method: Option<AttachMethod>) -> Result<Load
         .map(|(name, descriptor)| Ok((name, Map::from_map_data(MapData::from_fd(descriptor)?)?)))
         .collect();
     let maps = maps.map_err(|source: aya::maps::MapError| AttachError::Object { source: Box::new(source) })?;
-    Ok(Loaded { tables: maps, config, method, calibration, refusals, other: Other { engine, can_scope } })
+    Ok(Loaded {
+        tables: maps,
+        config,
+        method,
+        calibration,
+        refusals,
+        other: Other { engine, can_scope, can_scope_returns },
+    })
 }
 
 impl Other {
@@ -104,6 +113,10 @@ impl Other {
         self.can_scope
     }
 
+    pub(crate) fn can_scope_returns(&self) -> bool {
+        self.can_scope_returns
+    }
+
     /// Probes functions of one file. All of them, or on an error none. With each link, whether its program runs at returns only.
     pub(crate) fn attach(
         &self,
@@ -116,11 +129,27 @@ impl Other {
         for some in sites.chunks(MOST_SITES) {
             let (engine, shown) = (self.engine.number, shown.display().to_string());
             let request = Request::Attach { engine, shown, sites: some.to_vec(), scope, is_tool, has_returns };
-            let (Answer::Attached(links), _) = ask(&request, &[file])? else { return Err(unexpected()) };
-            let link = |(number, returns)| (LinkApart { engine: Arc::clone(&self.engine), number }, returns);
-            all.extend(links.into_iter().map(link));
+            all.extend(self.attached(&request, file)?);
         }
         Ok(all)
+    }
+
+    /// Probes a place that calls return to.
+    pub(crate) fn attach_to_return(
+        &self,
+        file: BorrowedFd<'_>,
+        shown: &Path,
+        offset: u64,
+        scope: Scope,
+    ) -> Result<Vec<(LinkApart, bool)>, AttachError> {
+        let (engine, shown) = (self.engine.number, shown.display().to_string());
+        self.attached(&Request::AttachToReturn { engine, shown, offset, scope }, file)
+    }
+
+    fn attached(&self, request: &Request, file: BorrowedFd<'_>) -> Result<Vec<(LinkApart, bool)>, AttachError> {
+        let (Answer::Attached(links), _) = ask(request, &[file])? else { return Err(unexpected()) };
+        let link = |(number, returns)| (LinkApart { engine: Arc::clone(&self.engine), number }, returns);
+        Ok(links.into_iter().map(link).collect())
     }
 }
 

@@ -28,6 +28,13 @@ pub enum Request {
         is_tool: bool,
         has_returns: bool,
     },
+    /// Probes the place in that file, an offset in bytes, that calls return to which had begun before.
+    AttachToReturn {
+        engine: u64,
+        shown: String,
+        offset: u64,
+        scope: Scope,
+    },
     /// Stops counting at once where detaching is slow.
     Disable {
         engine: u64,
@@ -63,6 +70,7 @@ pub enum Answer {
         calibration: Calibration,
         refusals: Vec<Refusal>,
         can_scope: bool,
+        can_scope_returns: bool,
     },
     /// The numbers of the links in the order of attaching, and whether each one's program runs at returns only.
     Attached(Vec<(u64, bool)>),

@@ -5,7 +5,7 @@ use aya_ebpf::{
     EbpfContext,
     helpers::{bpf_ktime_get_ns, generated::bpf_probe_read_user},
 };
-use mpiprobe_common::ThreadState;
+use mpiprobe_common::{ThreadState, trampoline::is_return_trampoline};
 
 use crate::{
     apart::given,
@@ -54,8 +54,9 @@ pub extern "C" fn is_inside_earlier_call(thread: *const ThreadState, stack_point
     let mut address = 0u64;
     // SAFETY: reads user memory by the helper made for that, into a local of the size given.
     let failed = unsafe { bpf_probe_read_user((&raw mut address).cast(), 8, call.return_slot as *const _) } != 0;
-    // A frame that was left, by `longjmp` or an exception, is overwritten sooner or later; one that lives has its return address.
-    (failed || address == call.return_address) as u32
+    // A frame that was left, by `longjmp` or an exception, is overwritten sooner or later; one that lives has its return address, or in
+    // its place the kernel's trampoline, if another observer has seen the call begin.
+    (failed || address == call.return_address || is_return_trampoline(address)) as u32
 }
 
 /// A thread ends.

@@ -222,6 +222,9 @@ pub const CAUSES_MPI4PY: Program = program("causes_mpi4py", Language::Python, &[
 /// A call that returns behind a gate: `late`. Two ranks.
 pub const LATE: Program = program("late", Language::C, &["hang/late.c", "gate.h"]);
 
+/// A call that calls the program, which is held at a gate in it: `callback`. Two ranks.
+pub const CALLBACK: Program = program("callback", Language::C, &["hang/callback.c", "gate.h"]);
+
 /// Ways to hang, and one not to: `causes CASE`. Three ranks.
 pub const CAUSES: Program = program("causes", Language::C, &["hang/causes.c", "gate.h"]);
 

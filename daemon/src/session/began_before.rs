@@ -23,6 +23,9 @@ use super::{
 /// The next look comes after this part of the time since the first one: so much of it at most is not known when the call returns.
 const PART: u32 = 20;
 const SOONEST: Duration = Duration::from_millis(20);
+/// Looks that are taken at once until the calls are confirmed that are watched since just now: of a thread that runs in between a look may say
+/// nothing.
+const CONFIRMING: usize = 3;
 /// When the first call of a thread was seen, ns, by process slot and thread: 0 or nothing if none was.
 type Entries = HashMap<(u32, u32), u64>;
 
@@ -117,10 +120,15 @@ impl EarlierCalls {
         }
         let processes: Vec<&Process> = processes.collect();
         let Some((found, _)) = self.find(kernel, &processes) else { return };
-        if self.watch(kernel, &processes, &found, |_| true)
-            && let Some((found, entries)) = self.find(kernel, &processes)
-        {
+        if !self.watch(kernel, &processes, &found, |_| true) {
+            return;
+        }
+        for _ in 0..CONFIRMING {
+            let Some((found, entries)) = self.find(kernel, &processes) else { return };
             self.confirm(kernel, &found, &entries);
+            if self.returns.are_all_confirmed() {
+                return;
+            }
         }
     }
 
@@ -146,7 +154,12 @@ impl EarlierCalls {
         if let Some(found) = self.look_at(kernel, &slots, &processes) {
             let followed: HashSet<(u32, u32)> = self.followed().collect();
             if self.watch(kernel, &processes, &found, |thread| followed.contains(&thread)) {
-                self.look_at(kernel, &slots, &processes);
+                for _ in 0..CONFIRMING {
+                    self.look_at(kernel, &slots, &processes);
+                    if self.returns.are_all_confirmed() {
+                        break;
+                    }
+                }
             }
         }
         let alive: HashSet<u32> = processes.iter().map(|process| process.pid()).collect();

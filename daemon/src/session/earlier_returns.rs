@@ -154,6 +154,11 @@ impl EarlierReturns {
         }
     }
 
+    /// Whether nobody is watched, since whenever, whose call is not confirmed.
+    pub(super) fn are_all_confirmed(&self) -> bool {
+        self.threads.values().all(|watched| watched.is_confirmed || watched.returned_ns.is_some())
+    }
+
     /// Reads which calls have returned.
     pub(super) fn read(&mut self, kernel: &mut Kernel) {
         for (&thread, watched) in self.threads.iter_mut().filter(|(_, watched)| watched.returned_ns.is_none()) {

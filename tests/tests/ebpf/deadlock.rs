@@ -33,6 +33,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "calls_that_began_before_and_are_open_are_time_in_mpi", open_since_before),
         trial(mpi, Language::C, "calls_that_began_before_have_their_places_and_arguments", open_calls_from_before),
         trial(mpi, Language::C, "a_call_that_began_before_counts_until_it_returns", returned_since),
+        trial(mpi, Language::C, "what_is_called_in_a_call_that_began_before_is_inside", called_inside),
     ]
 }
 
@@ -109,6 +110,51 @@ fn returned_since(mpi: Mpi) -> Result<(), Failed> {
     // The other one was outside all the while, and then called.
     assert_eq!(profile.pointer("/ranks/1/functions/0/name"), Some(&"MPI_Send".into()), "{profile}");
     assert_eq!(profile.pointer("/ranks/1/began_before"), Some(&Value::Array(Vec::new())), "{profile}");
+    Ok(())
+}
+
+/// All are in a function of their own that MPI has called. What it calls is no call of the program, nor is what is called at the same place
+/// as the outer call was, and that one ends when it returns: not before the function has said that it is done, nor after the program has
+/// said that it has left the call.
+///
+/// Invariant OUTERMOST.
+fn called_inside(mpi: Mpi) -> Result<(), Failed> {
+    let mut job = Job::builder(mpi, program::CALLBACK).ranks(2).gates(&["1", "2"]).own_name().spawn()?;
+    job.wait_for_gate("1")?;
+    let before_ns = monotonic_ns();
+    let profiler = Profiler::observe(["--functions", "all", "--pid-of", job.called()])?;
+    let attached_ns = monotonic_ns();
+    job.open_gate("1")?;
+    job.wait_for_gate("2")?;
+    let profile = last_profile(&profiler.interrupt()?)?;
+    job.open_gate("2")?;
+    let output = job.wait()?.success()?.stdout;
+    for rank in 0..2 {
+        let said = |what: &str| -> Option<u64> {
+            let line = output.lines().find(|line| line.starts_with(&format!("rank {rank} ")))?;
+            line.split(' ').skip_while(|word| *word != what).nth(1)?.parse().ok()
+        };
+        let (done_ns, left_ns) = said("done").zip(said("left")).ok_or("no times")?;
+        let at = |pointer: &str| profile.pointer(&format!("/ranks/{rank}/{pointer}")).cloned().unwrap_or_default();
+        let number = |pointer: &str| at(pointer).as_u64().unwrap_or(u64::MAX);
+        let functions = at("functions").as_array().cloned().unwrap_or_default();
+        let mut counts: Vec<_> = functions
+            .iter()
+            .map(|row| (row["name"].as_str().unwrap_or_default(), row["calls"].as_u64(), row["began_before"].as_u64()))
+            .collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [("MPI_Barrier", Some(2), Some(0)), ("MPI_Comm_dup", Some(1), Some(1))], "{profile}");
+        assert!((5..u64::MAX).contains(&number("inner_calls_of_unseen")), "{profile}");
+        assert_eq!((at("open_calls"), at("began_before/1")), (Value::Array(Vec::new()), Value::Null), "{profile}");
+        assert_eq!(
+            (at("began_before/0/function"), at("began_before/0/is_open")),
+            ("MPI_Comm_dup".into(), false.into())
+        );
+        let time_ns = number("began_before/0/time_ns");
+        assert!(time_ns <= left_ns - before_ns, "{time_ns} of {}: {profile}", left_ns - before_ns);
+        assert!(time_ns >= done_ns - attached_ns, "{time_ns} of {}: {profile}", done_ns - attached_ns);
+    }
+    assert_eq!(profile.pointer("/complete"), Some(&true.into()), "{profile}");
     Ok(())
 }
 

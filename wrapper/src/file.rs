@@ -8,7 +8,7 @@
 use core::{
     ffi::CStr,
     ptr::{self, NonNull},
-    sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering},
+    sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering},
 };
 
 use mpiprobe_common::file::{COUNTERS_REGION, FILE_SIZE, REGIONS, Region, SUFFIX};
@@ -41,6 +41,8 @@ const NO_ROOM: u8 = 2;
 static BASE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// Where the file was mapped, also when it is not written to any more.
 static MAPPED: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// The process that made the file.
+static OWNER: AtomicU32 = AtomicU32::new(0);
 /// Path, device and inode of the file, by which it is found again: no descriptor is kept, because programs close those that they do
 /// not know and get the same numbers for other files.
 static NAME: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
@@ -51,6 +53,12 @@ static INODE: AtomicU64 = AtomicU64::new(0);
 #[inline]
 pub(crate) fn base() -> Option<NonNull<u8>> {
     NonNull::new(BASE.load(Ordering::Acquire))
+}
+
+/// Whether the tables are those of the process that asks. A child that shares the memory of its parent until it ends or becomes
+/// another program (`vfork`) finds the parent's, and is told from it by nothing but its number, for which the kernel has to be asked.
+pub(crate) fn is_own() -> bool {
+    base().is_some() && OWNER.load(Ordering::Acquire) == system::process_id()
 }
 
 /// No table is written from now on: this is another process than the one that made the file, or nobody reads the file any more.
@@ -101,8 +109,9 @@ pub(crate) fn create() -> bool {
     let mut host = [0u8; 65];
     system::host_name(&mut host);
     let host = CStr::from_bytes_until_nul(&host).unwrap_or_default().to_bytes();
-    let pid = system::process_id() as u64;
-    let path = Text::<PATH>::new().with(directory.as_bytes()).with(b"/").with(host).with(b"-").with_number(pid);
+    let pid = system::process_id();
+    OWNER.store(pid, Ordering::Release);
+    let path = Text::<PATH>::new().with(directory.as_bytes()).with(b"/").with(host).with(b"-").with_number(pid as u64);
     let path = path.with(b"-").with_number(monotonic_ns()).with(SUFFIX.as_bytes());
     match if path.is_whole() { map_new(path.as_c_str()) } else { Err(libc::ENAMETOOLONG) } {
         Ok(()) => true,

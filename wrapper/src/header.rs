@@ -166,9 +166,14 @@ pub(crate) fn trace_until() -> Option<&'static AtomicU64> {
     word(offset_of!(Header, trace_until_ns))
 }
 
-/// The program ends by itself.
+/// The program ends by itself, and other things may still be asked for.
 pub(crate) fn note_end() {
     code::note_new();
+    note_exit();
+}
+
+/// The program ends by itself, at once. Nothing is done that a signal handler may not do.
+pub(crate) fn note_exit() {
     if let Some(ended) = word(offset_of!(Header, ended_ns)) {
         ended.store(monotonic_ns(), Ordering::Release);
     }
@@ -178,6 +183,11 @@ pub(crate) fn note_end() {
         // SAFETY: a word of the mapped header.
         unsafe { AtomicU32::from_ptr(&raw mut (*header.as_ptr()).flags).fetch_or(flags::TSC, Ordering::Relaxed) };
     }
+}
+
+/// When the program had itself replaced by another one; 0: it has not.
+pub(crate) fn execed() -> Option<&'static AtomicU64> {
+    word(offset_of!(Header, execed_ns))
 }
 
 #[inline]

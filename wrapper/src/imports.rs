@@ -42,6 +42,8 @@ imports! {
     Getauxval "getauxval"
     RegisterAtfork "__register_atfork"
     PthreadAtfork "pthread_atfork"
+    CxaAtQuickExit "__cxa_at_quick_exit"
+    AtQuickExit "at_quick_exit"
     PthreadKeyCreate "pthread_key_create"
     PthreadSetspecific "pthread_setspecific"
     MutexattrInit "pthread_mutexattr_init"
@@ -170,6 +172,16 @@ pub(crate) fn at_fork(child: unsafe extern "C" fn()) {
     if let Some(register) = function!(RegisterAtfork: Register).or(function!(PthreadAtfork: Register)) {
         // SAFETY: a function without arguments, which lives as long as the library.
         unsafe { register(None, None, Some(child), ptr::null_mut()) };
+    }
+}
+
+/// Has a function called when the program ends by `quick_exit`.
+pub(crate) fn at_quick_exit(ending: unsafe extern "C" fn()) {
+    type Register = unsafe extern "C" fn(unsafe extern "C" fn(), *mut c_void) -> c_int;
+    // glibc's own has a second argument: what is given to the function. The other one takes only the first.
+    if let Some(register) = function!(CxaAtQuickExit: Register).or(function!(AtQuickExit: Register)) {
+        // SAFETY: a function that looks at no argument, which lives as long as the library.
+        unsafe { register(ending, ptr::null_mut()) };
     }
 }
 

@@ -22,6 +22,7 @@ mod calibrate;
 mod call;
 mod clock;
 mod code;
+mod ends;
 mod entry;
 mod environment;
 mod file;

@@ -8,8 +8,8 @@ use core::{
 use mpiprobe_common::{Loss, ProcessCounters, file::COUNTERS_REGION};
 
 use crate::{
-    clock, code, entry::Entry, file, guard, header, imports, left, loading, message::SavedErrno, next, past, phases,
-    semantics, system, thread, visibility,
+    clock, code, ends, entry::Entry, file, guard, header, imports, left, loading, message::SavedErrno, next, past,
+    phases, semantics, system, thread, visibility,
 };
 
 /// What has become of the file.
@@ -120,6 +120,7 @@ fn start() {
     visibility::start();
     loading::start();
     left::start();
+    ends::start();
     clock::start();
     phases::start();
     header::choose_functions();

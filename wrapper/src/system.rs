@@ -2,9 +2,14 @@
 //! when, stands here and nowhere else.
 //!
 //! Programs may confine themselves (seccomp) at any time after they have started MPI: then a call that they did not reckon with is their
-//! end. So what is made later than at the first call of MPI is what threads and memory need in any program, or nothing.
+//! end. So what is made later than at the first call of MPI is what threads and memory need in any program, or nothing; where the program
+//! asks for its own end, also its number.
 
-use core::{arch::asm, ffi::CStr, ptr};
+use core::{
+    arch::asm,
+    ffi::{CStr, c_char},
+    ptr,
+};
 
 /// What the kernel says, or the number of the error.
 type Answer = Result<usize, i32>;
@@ -254,6 +259,22 @@ pub(crate) unsafe fn signal_again(signal: i32, information: *const libc::siginfo
 pub(crate) fn print(text: &[u8]) {
     // SAFETY: reads within the buffer's length.
     let _ = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
+}
+
+/// Has another program replace this one; gives the number of the error.
+///
+/// # Safety
+/// Pointers as the system call has them.
+pub(crate) unsafe fn execute_at(
+    directory: i32,
+    path: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+    flags: i32,
+) -> i32 {
+    let arguments = [directory as usize, path as usize, arguments as usize, environment as usize, flags as usize, 0];
+    // SAFETY: by contract of the caller.
+    unsafe { call(libc::SYS_execveat, arguments) }.err().unwrap_or(0)
 }
 
 pub(crate) fn exit(status: i32) -> ! {

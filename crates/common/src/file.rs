@@ -41,7 +41,7 @@ use crate::{
 pub const MAGIC: u64 = u64::from_le_bytes(*b"mpiprobe");
 
 /// Raised when anything changes that [`FINGERPRINT`] does not notice.
-pub const VERSION: u32 = 8;
+pub const VERSION: u32 = 9;
 
 /// Live threads that a file has room for.
 pub const THREADS: u32 = 1024;
@@ -273,7 +273,7 @@ pub struct Header {
     pub began_ns: u64,
     /// The same in ns since 1970, by which the clocks of different nodes are compared.
     pub began_unix_ns: u64,
-    /// When the process left by `exit`; 0: it has not.
+    /// When the process left by `exit`, `_exit` or one of their kind; 0: it has not.
     pub ended_ns: u64,
     /// Thread slots that have been used.
     pub threads: u64,
@@ -303,7 +303,16 @@ pub struct Header {
     pub library_functions: u64,
     /// Until then calls are written to rings, ns; put off by observers in the same way.
     pub trace_until_ns: u64,
-    pub reserved: [u64; 61],
+    /// When the program has had itself replaced by another one (`execve` and its kind); 0: it has not, or that has failed.
+    pub execed_ns: u64,
+    pub reserved: [u64; 60],
+}
+
+impl Header {
+    /// When the program was replaced by another one, if that was the last that it did, ns.
+    pub const fn replaced_ns(&self) -> Option<u64> {
+        if self.execed_ns > self.ended_ns { Some(self.execed_ns) } else { None }
+    }
 }
 
 /// Bits of [`Header::flags`].

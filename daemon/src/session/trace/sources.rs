@@ -62,7 +62,8 @@ impl LineSource for FileSource {
     }
 
     fn ended_ns(&self) -> Option<u64> {
-        self.rings.header().ok().map(|header| header.ended_ns).filter(|&ns| ns != 0)
+        let header = self.rings.header().ok()?;
+        header.replaced_ns().or(Some(header.ended_ns).filter(|&ns| ns != 0))
     }
 }
 

@@ -2,10 +2,12 @@
 
 use std::{io, path::Path};
 
-use mpiprobe_common::file::Header;
+use mpiprobe_common::file::{Header, SUFFIX};
 use mpiprobe_discover::{
-    Failure, ForeignFile, JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo, environment::Environment,
-    mappings::MappedFile, printable,
+    Failure, ForeignFile, JobKey, MpiProcess, ProcRoot, Process, ProcessError, RankInfo,
+    environment::Environment,
+    mappings::{MappedFile, Mappings},
+    printable,
 };
 use mpiprobe_model::{
     LibraryInfo, RankState,
@@ -32,8 +34,10 @@ pub(super) struct Image {
     owner: u32,
     tables: Tables,
     origin: Origin,
-    /// When the process left by `exit`, ns; 0: it has not.
+    /// When the process left by `exit` or one of its kind, ns; 0: it has not.
     left_ns: u64,
+    /// When it had itself replaced by another program, ns. While it lives, that may fail yet.
+    replaced_ns: Option<u64>,
     /// What counting a call costs it, and the part of that within measured durations, in units.
     cost: (u64, u64),
     /// Path and words of the library.
@@ -96,6 +100,7 @@ impl Image {
             tables: Tables::Open(tables),
             origin: Origin::from(&header),
             left_ns: 0,
+            replaced_ns: None,
             cost: (0, 0),
             library: (String::new(), String::new()),
             functions: 0,
@@ -115,6 +120,7 @@ impl Image {
     fn note(&mut self, header: &Header) {
         self.origin = Origin::from(header);
         self.left_ns = header.ended_ns;
+        self.replaced_ns = header.replaced_ns();
         self.cost = (header.call_cost, header.inside_cost);
         self.functions = header.library_functions;
         self.library = (text(&header.library), implementation(&header.implementation));
@@ -155,10 +161,21 @@ impl Image {
         self.process.as_ref()
     }
 
-    /// With what it has ended, if it was not successful and that is known. An exit status is that of another program if the process has become
-    /// one without a word: whoever has exited as this one has said so.
+    /// With what it has ended, if it was not successful and that is known. What a process has ended with after it was replaced is the
+    /// other program's; and so may be an exit status if nothing was said of either: whoever has exited as this one has said so.
     pub(super) fn failure(&self) -> Option<Failure> {
-        self.failure.filter(|failure| matches!(failure, Failure::Signal(_)) || self.left_ns != 0)
+        let is_own = |failure: &Failure| matches!(failure, Failure::Signal(_)) || self.left_ns != 0;
+        self.failure.filter(|failure| self.replaced_ns.is_none() && is_own(failure))
+    }
+
+    /// When the process went on as another program, if it has: whoever was about to be replaced and lives has done so once the tables are not
+    /// in its memory any more.
+    pub(super) fn execed_ns(&self) -> Option<u64> {
+        let has_gone = |process: &Process| {
+            let tables = Mappings::with_suffix(process, SUFFIX);
+            tables.is_ok_and(|tables| tables.iter().all(|mapped| mapped.id.inode != self.file.1))
+        };
+        self.replaced_ns.filter(|_| self.process.as_ref().is_none_or(has_gone))
     }
 
     pub(super) fn identity(&self) -> &Identity {
@@ -230,6 +247,8 @@ impl Image {
         if let Some(header) = &header {
             self.note(header);
         }
+        let execed_ns = self.execed_ns();
+        let execed = execed || execed_ns.is_some();
         let has_ended = execed || self.left_ns != 0 || self.process.is_none();
         let state = self.process.as_ref().and_then(|process| process.stat().ok()).map(|stat| stat.state);
         let mut observed = Observed {
@@ -250,7 +269,8 @@ impl Image {
             let last = last.chain(snapshot.ended_threads.iter().map(|thread| thread.ended_ns));
             let last = last.max().unwrap_or(0).max(self.origin.began_ns);
             // It may have ended long before that was noticed, but not before its own last words.
-            let known = if self.left_ns != 0 { Some(self.left_ns) } else { self.gone_ns.filter(|_| !execed) };
+            let left_ns = Some(self.left_ns).filter(|&ns| ns != 0);
+            let known = execed_ns.or(left_ns).or(self.gone_ns.filter(|_| !execed));
             let until = known.unwrap_or(last).max(last);
             observed.state = if execed { RankState::Execed } else { RankState::Ended };
             observed.until_ns = Some(until);

@@ -194,7 +194,9 @@ impl WrappedJob {
 
     /// Takes an image in if it is of those that are asked for.
     fn decide(&mut self, path: PathBuf, mut image: Image) -> bool {
-        let found = image.process().map(Process::pid).map(|pid| self.scanner.inspect(pid));
+        // What is there after an exec is not what the tables are of.
+        let process = image.process().filter(|_| image.execed_ns().is_none());
+        let found = process.map(Process::pid).map(|pid| self.scanner.inspect(pid));
         let is_asked_for = match found {
             Some(Ok(Finding::Mpi(process))) => {
                 let is_meant = self.is_named(&process) && self.jobs.admit(&process);
@@ -203,7 +205,7 @@ impl WrappedJob {
             }
             Some(Ok(_)) => false,
             Some(Err(error)) if !error.is_gone() => false,
-            // It has ended before it could be looked at: what its tables tell must do.
+            // It has ended, or is another program, before it could be looked at: what its tables tell must do.
             Some(Err(_)) | None => {
                 image.origin().began_ns >= self.began_ns
                     && self.is_named_by_executable(&image)

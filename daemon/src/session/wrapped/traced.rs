@@ -70,7 +70,8 @@ impl TracedImages {
             let goes_on = image.is_some_and(|image| image.process().is_some());
             if !goes_on {
                 let failure = image.and_then(Image::failure);
-                tracing.end_process(slot, End { at_ns: now, has_execed: false, failure, cut_short: Vec::new() });
+                let has_execed = image.is_some_and(|image| image.execed_ns().is_some());
+                tracing.end_process(slot, End { at_ns: now, has_execed, failure, cut_short: Vec::new() });
             }
             goes_on
         });

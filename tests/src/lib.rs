@@ -19,6 +19,7 @@
 //! * [`profiler`]: the `mpiprobe` binary under test: start, what it prints, its profile, what it leaves behind.
 //! * [`check`]: its profile against the count.
 //! * [`threads`]: what it says of threads.
+//! * [`endings`]: what it says of ranks that end by themselves.
 //! * [`call_sites`]: what it says of the lines that calls are made from.
 //! * [`origins`]: what it says of where communicators come from.
 //! * [`hang`]: jobs that hang, and what is said of why.
@@ -45,6 +46,7 @@ pub mod campaign;
 pub mod check;
 pub mod compile;
 pub mod debian;
+pub mod endings;
 mod executable;
 pub mod hang;
 pub mod job;

@@ -153,7 +153,16 @@ pub const EXITS: Program = program("exits", Language::C, &["exits.c", "gate.h"])
 
 /// Gates of `exits MODE` that let ranks end together: nobody is killed by another's end while still in an allreduce, or in MPI_Finalize.
 pub fn gates_of_exits(mode: &str) -> &'static [&'static str] {
-    if ["exec-after", "exec-thread"].contains(&mode) { &["2", "3"] } else { &["2"] }
+    match mode {
+        "exec-after" | "exec-thread" => &["2", "3", "4"],
+        "survives" => &["2", "3"],
+        _ => &["2"],
+    }
+}
+
+/// Ranks of `exits MODE`: a launcher may end the others when one of them is gone without `MPI_Finalize`.
+pub fn ranks_of_exits(mode: &str) -> u32 {
+    if mode == "exec-early" { 1 } else { 2 }
 }
 
 /// Calls of known length, for the benchmark of times: `lengths [N]`. Two ranks.

@@ -181,7 +181,9 @@ impl EarlierReturns {
             (watched.returned_ns.is_some() || !is_wanted(thread)).then_some(thread)
         };
         let over: Vec<ThreadId> = self.threads.iter().filter_map(is_over).collect();
-        over.into_iter().for_each(|thread| self.forget(kernel, thread));
+        for thread in over {
+            self.forget(kernel, thread);
+        }
         let wanted: HashSet<Site> = self.threads.values().map(|watched| watched.site).collect();
         let attached =
             |site: &Site, attachment: &mut Option<Attachment>| attachment.is_some() && !wanted.contains(site);

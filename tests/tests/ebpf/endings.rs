@@ -1,6 +1,7 @@
 //! Processes that end, or become another program, in all the ways that there are.
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::endings::{expect_execed, expect_quit, expect_survival};
 use mpiprobe_tests::{Ended, Job, Language, Mpi, Profile, Profiler, program, threads::expect_threads};
 
 use crate::check::{complete, expect_counts, expect_row, functions};
@@ -12,6 +13,10 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "abort", abort),
         trial(mpi, Language::C, "segfault", segfault),
         trial(mpi, Language::C, "exit_status_of_a_rank", fails),
+        trial(mpi, Language::C, "exit_status_by_exit_at_once", |mpi| quits(mpi, "quits")),
+        trial(mpi, Language::C, "exit_status_by_exit_at_once_inside_a_call", |mpi| quits(mpi, "quits-inside")),
+        trial(mpi, Language::C, "children_that_share_memory_end_alone", survives),
+        trial(mpi, Language::C, "exec_without_finalize", exec_early),
         trial(mpi, Language::C, "exec_into_an_mpi_program", exec_before),
         trial(mpi, Language::C, "exec_of_a_process_named_by_its_pid", exec_of_pid),
         trial(mpi, Language::C, "exec_out_of_mpi", |mpi| exec_after(mpi, "exec-after", 1)),
@@ -29,8 +34,8 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 /// `exits MODE` under observation from before main to its end.
 fn observed(mpi: Mpi, mode: &str, selection: &str) -> Result<(Job, Ended), Failed> {
     let gates = program::gates_of_exits(mode);
-    let builder =
-        Job::builder(mpi, program::EXITS).ranks(2).args([mode]).gates(&[&["start"], gates].concat()).truth(true);
+    let builder = Job::builder(mpi, program::EXITS).ranks(program::ranks_of_exits(mode)).args([mode]);
+    let builder = builder.gates(&[&["start"], gates].concat()).truth(true);
     let mut job = builder.own_name().spawn()?;
     job.wait_for_gate("start")?;
     let profiler = Profiler::observe(["--pid-of", job.called(), "--functions", selection])?;
@@ -77,6 +82,28 @@ fn fails(mpi: Mpi) -> Result<(), Failed> {
     let failed = profile.rank(1).ok_or("no rank 1")?;
     assert_eq!(failed.completed().get("MPI_Finalize"), Some(&1), "{failed:?}");
     failed.expect_failure("exit_status", 3);
+    Ok(())
+}
+
+fn quits(mpi: Mpi, mode: &str) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, mode, "all")?;
+    let profile = complete(&ended)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("all")?)?;
+    expect_quit(&profile, mode == "quits-inside")
+}
+
+fn survives(mpi: Mpi) -> Result<(), Failed> {
+    expect_survival(&exact(mpi, "survives")?, "ended");
+    Ok(())
+}
+
+/// The second image calls nothing, and may end before anybody has looked whether it uses MPI.
+fn exec_early(mpi: Mpi) -> Result<(), Failed> {
+    let (job, ended) = observed(mpi, "exec-early", "all")?;
+    let profile = complete(&ended)?;
+    expect_execed(&profile, 1);
+    let row = profile.ranks.iter().find(|row| row.state == "execed").ok_or("no rank 0")?;
+    expect_row(row, job.snapshot()?.rank(0)?, None, &functions("all")?);
     Ok(())
 }
 
@@ -128,6 +155,7 @@ fn exec_beside_others(mpi: Mpi) -> Result<(), Failed> {
 fn exec_after(mpi: Mpi, mode: &str, threads: u64) -> Result<(), Failed> {
     let (job, ended) = observed(mpi, mode, "all")?;
     let profile = complete(&ended)?;
+    expect_execed(&profile, 2);
     let (execed, later): (Vec<_>, Vec<_>) = profile.ranks.iter().partition(|row| row.state == "execed");
     assert_eq!(execed.len(), 2, "{profile:?}");
     for row in execed {

@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, fs, os::unix::process::ExitStatusExt as _, process::ExitStatus};
 
 use libtest_mimic::{Failed, Trial};
+use mpiprobe_tests::endings::{expect_execed, expect_quit, expect_survival};
 use mpiprobe_tests::open_calls::{circle, expect_waiting_at_end, kill_in_circle};
 use mpiprobe_tests::threads::expect_threads;
-use mpiprobe_tests::{Job, Language, Mpi, Profile, program};
+use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, program};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::check::{complete, expect_counts, expect_row, functions};
@@ -21,9 +22,13 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         c("abort", abort),
         c("segfault", segfault),
         c("exit_status_of_a_rank", fails),
+        c("exit_status_by_exit_at_once", |mpi| quits(mpi, "quits")),
+        c("exit_status_by_exit_at_once_inside_a_call", |mpi| quits(mpi, "quits-inside")),
+        c("children_that_share_memory_end_alone", survives),
         c("exec_into_an_mpi_program", exec_before),
         c("exec_out_of_mpi", |mpi| exec_after(mpi, "exec-after", 1)),
         c("exec_by_another_thread", |mpi| exec_after(mpi, "exec-thread", 2)),
+        c("exec_without_finalize", exec_early),
         c("a_forked_child_is_not_counted", |mpi| exact(mpi, "fork").map(drop)),
         c("longjmp_out_of_a_call", longjmp),
         c("calls_in_callbacks_are_inner_calls", callback),
@@ -37,19 +42,35 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// `exits MODE` to its end.
 fn ended(mpi: Mpi, mode: &str, selection: &str) -> Result<Job, Failed> {
+    ended_with_looks(mpi, mode, selection, &[]).map(|(job, _)| job)
+}
+
+/// The same, and what the tables say when all ranks are at these of its gates.
+fn ended_with_looks(mpi: Mpi, mode: &str, selection: &str, looks: &[&str]) -> Result<(Job, Vec<Profile>), Failed> {
+    let folder = tempfile::tempdir()?;
+    let tables = folder.path().join("tables").to_str().ok_or("no text")?.to_owned();
     let gates = program::gates_of_exits(mode);
-    let job = Job::builder(mpi, program::EXITS).ranks(2).args([mode]).gates(gates).truth(true);
-    let mut job = job.profiled(["--functions", selection])?.spawn()?;
+    let ranks = program::ranks_of_exits(mode);
+    let job = Job::builder(mpi, program::EXITS).ranks(ranks).args([mode]).gates(gates).truth(true);
+    let mut options = vec!["--functions", selection];
+    if !looks.is_empty() {
+        options.extend(["--output", &tables]);
+    }
+    let mut job = job.profiled(options)?.spawn()?;
+    let mut profiles = Vec::new();
     for gate in gates {
         job.wait_for_gate(gate)?;
         // Otherwise a rank may have ended before anybody has looked, and it is not known with what.
-        if ["segfault", "fails"].contains(&mode) {
+        if ["segfault", "fails", "quits", "quits-inside"].contains(&mode) {
             job.wait_until_watched()?;
+        }
+        if looks.contains(gate) {
+            profiles.push(Profiler::start(["report", &tables, "--json"])?.wait()?.profile()?);
         }
         job.open_gate(gate)?;
     }
     job.wait()?;
-    Ok(job)
+    Ok((job, profiles))
 }
 
 fn exact(mpi: Mpi, mode: &str) -> Result<Profile, Failed> {
@@ -92,6 +113,32 @@ fn fails(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Invariant OWN-END.
+fn quits(mpi: Mpi, mode: &str) -> Result<(), Failed> {
+    let job = ended(mpi, mode, "all")?;
+    let profile = complete(&job)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("all")?)?;
+    expect_quit(&profile, mode == "quits-inside")
+}
+
+/// What children write into memory that they share with the rank would be seen as long as it lives: later it says itself how it has ended.
+fn survives(mpi: Mpi) -> Result<(), Failed> {
+    let (job, looks) = ended_with_looks(mpi, "survives", "default", &["3"])?;
+    let profile = complete(&job)?;
+    expect_counts(&profile, &job.snapshot()?, None, &functions("default")?)?;
+    expect_survival(looks.first().ok_or("no look")?, "running");
+    expect_survival(&profile, "ended");
+    Ok(())
+}
+
+fn exec_early(mpi: Mpi) -> Result<(), Failed> {
+    let job = ended(mpi, "exec-early", "all")?;
+    let profile = complete(&job)?;
+    expect_execed(&profile, 1);
+    expect_row(profile.rank(0).ok_or("no rank 0")?, job.snapshot()?.rank(0)?, None, &functions("all")?);
+    Ok(())
+}
+
 /// The program that executes the other one calls nothing, so there is nothing to be told of it.
 fn exec_before(mpi: Mpi) -> Result<(), Failed> {
     let job = ended(mpi, "exec-before", "default")?;
@@ -103,11 +150,16 @@ fn exec_before(mpi: Mpi) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The calls are those of the first image. The second calls nothing.
+/// The calls are those of the first image, whose time ends with it. The second calls nothing.
 fn exec_after(mpi: Mpi, mode: &str, threads: u64) -> Result<(), Failed> {
-    let job = ended(mpi, mode, "all")?;
+    let (job, looks) = ended_with_looks(mpi, mode, "all", &["4"])?;
     let profile = complete(&job)?;
     assert_eq!(profile.ranks.len(), 2, "{profile:?}");
+    expect_execed(&profile, 2);
+    let while_the_second_runs = looks.first().ok_or("no look")?;
+    expect_execed(while_the_second_runs, 2);
+    let walls = |profile: &Profile| profile.ranks.iter().map(|row| (row.pid, row.wall_ns)).collect::<BTreeSet<_>>();
+    assert_eq!(walls(while_the_second_runs), walls(&profile));
     let truth = job.snapshot()?;
     for row in &profile.ranks {
         let image = truth.rank(row.rank.ok_or("no rank")?)?;

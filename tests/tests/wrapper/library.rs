@@ -35,9 +35,12 @@ fn exports() -> Result<(), Failed> {
     let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
     let exported: BTreeSet<String> = defined.filter_map(|symbol| Some(symbol.name().ok()?.to_owned())).collect();
     let wanted = FUNCTIONS.iter().flat_map(|function| [function.name.to_owned(), format!("P{}", function.name)]);
-    // And what is asked before something is loaded that may need MPI, or a call is left.
-    let others = ["dlopen", "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"];
-    assert_eq!(exported, wanted.chain(others.map(str::to_owned)).collect());
+    // And what is asked before something is loaded that may need MPI, or a call is left, or the program.
+    let calls = ["dlopen", "longjmp", "_longjmp", "siglongjmp", "__longjmp_chk"];
+    let ends =
+        ["_exit", "_Exit", "execve", "execv", "execvp", "execvpe", "fexecve", "execveat", "execl", "execlp", "execle"];
+    let others = calls.into_iter().chain(ends).map(str::to_owned);
+    assert_eq!(exported, wanted.chain(others).collect());
     Ok(())
 }
 

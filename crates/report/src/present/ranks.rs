@@ -146,7 +146,7 @@ pub(super) fn efficiency(profile: &Profile, found: Option<Efficiency>) -> String
 pub const UNSEEN: &str = "ranks may be inside calls that began before attach";
 
 /// The same, where nobody sees them return.
-pub const UNTIMED: &str = "calls are counted at their entry only (--returns)";
+pub const UNTIMED: &str = "of some calls nobody knows the time (--returns, --max-overhead)";
 
 /// Of time in MPI, the part that was seen.
 fn at_least(seen_ns: u64) -> String {

@@ -499,13 +499,17 @@ impl NodesSource {
     /// Names nodes of which nothing has come for long; the others go on.
     fn name_the_lost(&mut self) {
         let now = Instant::now();
+        // Before there are any figures there is no profile to say it in.
+        let has_figures = self.nodes.iter().any(|node| node.latest.is_some());
         for node in &mut self.nodes {
             if node.is_silent_at().is_some_and(|at| at <= now) {
                 node.is_silent = true;
                 let waited = now.saturating_duration_since(node.heard).as_secs();
                 node.say(&format!("silent: nothing has come from there for {waited} s; the others go on"));
                 // It is in the next profile.
-                self.due.get_or_insert(now);
+                if has_figures {
+                    self.due.get_or_insert(now);
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ use libtest_mimic::Failed;
 use mpiprobe_trace::{Trace as _, store::TraceFiles};
 use serde_json::Value;
 
-use crate::{Job, Mpi, Profiler, Program, nodes::write_node, program};
+use crate::{Job, JobBuilder, Mpi, Profiler, Program, nodes::write_node, program};
 
 /// Jobs of some thousand calls, on a machine that may be busy.
 const DEADLINE: Duration = Duration::from_mins(5);
@@ -19,12 +19,15 @@ const ROUNDING_NS: f64 = 2.0;
 
 /// Live and post-mortem agree on the same run: a job that is recorded into a file by `run --waits --trace`. Gives the wait states.
 pub fn agree(mpi: Mpi, engine: &str, program: Program, arguments: &[&str]) -> Result<Value, Failed> {
+    job_agrees(Job::builder(mpi, program).args(arguments.iter().copied()), engine)
+}
+
+fn job_agrees(job: JobBuilder, engine: &str) -> Result<Value, Failed> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("job.trace");
     let options: [OsString; 5] =
         ["--functions".into(), "all".into(), "--waits".into(), "--trace".into(), path.clone().into()];
-    let job = Job::builder(mpi, program).args(arguments.iter().copied()).truth(true).deadline(DEADLINE);
-    let mut job = job.run_by(engine, options)?.spawn()?;
+    let mut job = job.truth(true).deadline(DEADLINE).run_by(engine, options)?.spawn()?;
     job.wait()?.success()?;
     let live = wait_states(&std::fs::read_to_string(job.profile_path())?)?;
     expect_agreement(&live, &path)?;
@@ -199,6 +202,20 @@ pub fn ring_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
         return Ok(());
     }
     Err(format!("waits: {has_waits}, {}", states.get("unmatched").unwrap_or(&Value::Null)).into())
+}
+
+/// `communicator_orders`: what each process calls by names of its own is one for all, whoever has used it when, or has not.
+pub fn communicators_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    const RANKS: u32 = 3;
+    // MPI_Init and MPI_Finalize, communicators made, and what is called over them.
+    const COLLECTIVE: u64 = 2 + 3 + 2 + 2 * 20;
+    let states = job_agrees(Job::builder(mpi, program::COMMUNICATOR_ORDERS).ranks(RANKS), engine)?;
+    if matched(&states) == [Some(1), Some(u64::from(RANKS) * COLLECTIVE)]
+        && states.get("complete") == Some(&Value::Bool(true))
+    {
+        return Ok(());
+    }
+    Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
 }
 
 /// `fences`, where each process has a name of its own for what all have made together: nothing is left without others, and who is late is

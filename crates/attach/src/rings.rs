@@ -212,6 +212,12 @@ impl Referred for KernelReferred {
         communicator(number, facts, &tables.names.read(number as usize)?)
     }
 
+    fn communicators(&mut self) -> u32 {
+        let used = self.tables.control.read(Word::NextCommunicator as usize).unwrap_or(0);
+        let most = distinct_communicators(self.tables.communicators.len()).saturating_sub(1);
+        u32::try_from(used).unwrap_or(u32::MAX).min(most)
+    }
+
     fn topology(&mut self, plus_1: u32) -> Option<Topology> {
         self.tables.topologies.read(plus_1.checked_sub(1)? as usize)
     }

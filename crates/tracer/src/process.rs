@@ -77,6 +77,10 @@ pub(crate) struct Recorded {
     sites: HashMap<u64, SiteId>,
     /// As they were defined, by number.
     communicators: BTreeMap<u32, LocalCommunicator>,
+    /// All that were made are defined that have lower numbers.
+    next_communicator: u32,
+    /// The largest number that had been given out when that was asked last.
+    given_communicators: u32,
     pub(crate) chosen: Chosen,
     phases: HashMap<u32, Option<String>>,
     /// The line before, if it belongs to the next one, by ring.
@@ -140,6 +144,8 @@ impl Recorded {
             last_object: 0,
             sites: HashMap::new(),
             communicators: BTreeMap::new(),
+            next_communicator: 1,
+            given_communicators: 0,
             chosen: Chosen::new(),
             phases: HashMap::new(),
             halves: HashMap::new(),
@@ -296,16 +302,48 @@ impl Recorded {
             if self.communicators.len() >= MOST_COMMUNICATORS {
                 return None;
             }
-            let known = self.referred.communicator(number).unwrap_or_default();
-            let local = self.local(number, &known);
-            let parent = local.parent;
-            self.communicators.insert(number, local.clone());
-            names.definitions.push(Definition::Communicator(local));
+            let known = self.referred.communicator(number);
+            // Somebody may have written any number. One that is known is within what tables have room for.
+            if known.is_some() {
+                self.define_made_before(number, names);
+            }
+            let parent = self.define(number, &known.unwrap_or_default(), names);
             if let Some(parent) = parent {
                 self.communicator(parent, names);
             }
         }
         Some(CommunicatorId(number))
+    }
+
+    /// Defines communicators that were made, whoever uses them when: others may do so now, and nobody knows who is in one before all members
+    /// have said that they are. To be called from time to time: what gets its number now is written by the next time.
+    pub(crate) fn define_made(&mut self, names: &mut Names) {
+        let given = std::mem::replace(&mut self.given_communicators, self.referred.communicators());
+        self.define_made_before(given.saturating_add(1), names);
+    }
+
+    /// Which communicators of different processes are one is told by their order: those are defined, too, that were made and not used.
+    fn define_made_before(&mut self, number: u32, names: &mut Names) {
+        for before in self.next_communicator..number {
+            if self.communicators.len() >= MOST_COMMUNICATORS {
+                return;
+            }
+            if !self.communicators.contains_key(&before)
+                && let Some(known) = self.referred.communicator(before).filter(|known| known.facts.made_by_plus_1 != 0)
+            {
+                self.define(before, &known, names);
+            }
+        }
+        self.next_communicator = self.next_communicator.max(number);
+    }
+
+    /// Gives the number of the one that it was made from.
+    fn define(&mut self, number: u32, known: &CommunicatorSnapshot, names: &mut Names) -> Option<u32> {
+        let local = self.local(number, known);
+        let parent = local.parent;
+        self.communicators.insert(number, local.clone());
+        names.definitions.push(Definition::Communicator(local));
+        parent
     }
 
     fn local(&mut self, number: u32, known: &CommunicatorSnapshot) -> LocalCommunicator {

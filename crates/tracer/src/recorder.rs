@@ -171,7 +171,10 @@ impl<O: Output> Recorder<O> {
         for slot in slots {
             let pass = self.pass;
             let (processes, names) = (&mut self.processes, &mut self.names);
-            let released = processes.get_mut(&slot).map(|process| process.released(pass, is_last, names));
+            let released = processes.get_mut(&slot).map(|process| {
+                process.define_made(names);
+                process.released(pass, is_last, names)
+            });
             for (location, event) in released.unwrap_or_default() {
                 self.write(slot, location, &event);
             }

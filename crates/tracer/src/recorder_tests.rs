@@ -42,20 +42,33 @@ impl Output for Kept {
 struct Tables {
     living: Vec<ThreadSnapshot>,
     ended: Vec<EndedThread>,
+    /// Communicators that were made, with numbers from 2 on; 0: it belongs to another process.
+    made_ns: Vec<u64>,
 }
 
 const SITE: u64 = 0x5555_0000_1234;
 
 impl Referred for Tables {
-    /// Flow n is over communicator 1 with rank n.
+    /// Flow n is over communicator 1 with rank n, and from 100 on over communicator n - 100 with rank 2.
     fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
         let partner = i32::try_from(plus_1.checked_sub(1)?).ok()?;
-        Some(FlowKey { communicator: 1, peer: partner, call_site: SITE, ..FlowKey::default() })
+        let (communicator, peer) = plus_1.checked_sub(101).map_or((1, partner), |communicator| (communicator, 2));
+        Some(FlowKey { communicator, peer, call_site: SITE, ..FlowKey::default() })
     }
 
     fn communicator(&mut self, number: u32) -> Option<CommunicatorSnapshot> {
-        let facts = Communicator { kind: communicator_kind::WORLD, size: 4, first_ns: 1, ..Communicator::default() };
-        (number == 1).then(|| CommunicatorSnapshot { number, facts, ..CommunicatorSnapshot::default() })
+        let snapshot = |facts| CommunicatorSnapshot { number, facts, ..CommunicatorSnapshot::default() };
+        let world = Communicator { kind: communicator_kind::WORLD, size: 4, first_ns: 1, ..Communicator::default() };
+        if number == 1 {
+            return Some(snapshot(world));
+        }
+        let first_ns = *self.made_ns.get(number.checked_sub(2)? as usize)?;
+        let made = Communicator { kind: communicator_kind::MADE, made_by_plus_1: 1, first_ns, ..world };
+        (first_ns != 0).then(|| snapshot(made))
+    }
+
+    fn communicators(&mut self) -> u32 {
+        self.made_ns.len() as u32 + 1
     }
 
     fn topology(&mut self, _plus_1: u32) -> Option<Topology> {
@@ -206,6 +219,27 @@ fn a_call_becomes_an_event() {
     expected.operation.send = Some(Transfer::with(2, 7, 8));
     assert_eq!(*call, expected);
     assert!(kept.definitions.iter().any(|one| matches!(one, Definition::Communicator(known) if known.number == 1)));
+}
+
+/// Invariant MADE-IN-ORDER.
+#[test]
+fn communicators_that_nobody_uses_are_defined_before_those_that_were_made_after_them() {
+    let mut rings = Rings::new(Tables { made_ns: vec![3, 0, 5, 7], ..Tables::default() }, Selection::default());
+    for (call, communicator) in (0..).zip([4, 2, 4]) {
+        rings.call(0, &CallRecord { flow_plus_1: 101 + communicator, ..send(70, call) });
+    }
+    rings.end_pass();
+    let defined = |rings: &mut Rings| {
+        let definitions = rings.recorder.output().definitions.iter();
+        let communicators = definitions.filter_map(|one| match one {
+            Definition::Communicator(known) => Some((known.number, known.first_ns)),
+            _ => None,
+        });
+        communicators.collect::<Vec<_>>()
+    };
+    assert_eq!(defined(&mut rings), [(2, 3), (4, 5)], "each once, and not what may be half written");
+    rings.end_pass();
+    assert_eq!(defined(&mut rings), [(2, 3), (4, 5), (5, 7)], "others may use it now");
 }
 
 #[test]

@@ -123,6 +123,13 @@ impl Referred for FileReferred {
         communicator(number, facts, &name)
     }
 
+    fn communicators(&mut self) -> u32 {
+        let mut used = [0; size_of::<u64>()];
+        let is_read = self.rings.file.read_exact_at(&mut used, offset_of!(Header, communicators) as u64).is_ok();
+        let used = if is_read { u64::from_ne_bytes(used) } else { 0 };
+        u32::try_from(used).unwrap_or(u32::MAX).min(COMMUNICATORS_REGION.capacity)
+    }
+
     fn topology(&mut self, plus_1: u32) -> Option<Topology> {
         self.rings.entry(TOPOLOGIES_REGION, plus_1.checked_sub(1)?)
     }

@@ -37,6 +37,9 @@ pub trait Referred {
     /// What is known of a communicator, by number.
     fn communicator(&mut self, number: u32) -> Option<CommunicatorSnapshot>;
 
+    /// The largest number that a communicator may have by now.
+    fn communicators(&mut self) -> u32;
+
     /// Who the process's neighbours are in the topology of an index, plus one.
     fn topology(&mut self, plus_1: u32) -> Option<Topology>;
 

@@ -20,6 +20,7 @@ type Side = (u32, [Option<u32>; 3]);
 /// What all that know one communicator say of it: of each side of an inter-communicator, the smaller one first.
 type Key<'a> = (Option<&'a str>, u8, u64, [Side; 2]);
 
+#[derive(Default)]
 struct Group<'a> {
     processes: HashSet<ProcessId>,
     /// Sides and ranks that somebody has.
@@ -29,32 +30,40 @@ struct Group<'a> {
     freed_ns: Option<u64>,
 }
 
-/// All communicators, and what processes' numbers mean.
+/// All communicators, and what processes' numbers mean. `given`: what some of these were taken for, and stay.
 pub(super) fn unite(
     known: &BTreeMap<(ProcessId, u32), LocalCommunicator>,
+    given: &Numbers,
     processes: &[Process],
 ) -> (Vec<Communicator>, Numbers) {
     let job =
         |local: &LocalCommunicator| processes.get(local.process.index()).and_then(|process| process.job.as_deref());
     let mut locals: Vec<&LocalCommunicator> = known.values().collect();
-    locals.sort_by_key(|local| (kind_order(local.kind), !local.was_made, local.first_ns, local.process, local.number));
+    locals.sort_by_key(|local| place_in_order(local));
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut by_key: HashMap<Key<'_>, Vec<usize>> = HashMap::new();
     let mut numbers = Numbers::new();
+    let given = |local: &LocalCommunicator| given.get(&(local.process, local.number)).copied();
+    let mut given_groups: HashMap<CommunicatorId, usize> = HashMap::new();
+    // Whoever comes later must not be taken for one of those that are known.
+    locals.sort_by_key(|local| given(local).is_none());
     for local in locals {
         let same = by_key.entry(key(local, job(local))).or_default();
-        let found =
-            same.iter().copied().find(|&index| groups.get(index).is_some_and(|group| group.has_room_for(local)));
+        let id = given(local);
+        let found = match id {
+            Some(id) => given_groups.get(&id).copied(),
+            None => {
+                same.iter().copied().find(|&index| groups.get(index).is_some_and(|group| group.has_room_for(local)))
+            }
+        };
         let index = found.unwrap_or_else(|| {
             same.push(groups.len());
-            groups.push(Group {
-                processes: HashSet::new(),
-                places: HashSet::new(),
-                known: Vec::new(),
-                freed_ns: local.freed_ns,
-            });
+            groups.push(Group { freed_ns: local.freed_ns, ..Group::default() });
             groups.len() - 1
         });
+        if let Some(id) = id {
+            given_groups.insert(id, index);
+        }
         if let Some(group) = groups.get_mut(index) {
             group.add(local);
         }
@@ -153,7 +162,9 @@ impl<'a> Group<'a> {
 fn name(communicators: &mut [Communicator], groups: &[Group<'_>]) {
     let mut counts: HashMap<(Option<String>, String), u32> = HashMap::new();
     let mut generated: Vec<(usize, String)> = Vec::new();
-    for (index, (communicator, group)) in communicators.iter_mut().zip(groups).enumerate() {
+    let mut in_order: Vec<_> = communicators.iter_mut().zip(groups).enumerate().collect();
+    in_order.sort_by_key(|(_, (_, group))| group.known.iter().map(|local| place_in_order(local)).min());
+    for (index, (communicator, group)) in in_order {
         let how = group.known.iter().map(|local| local.made()).min_by_key(|how| *how == "comm").unwrap_or_default();
         let count = counts.entry((communicator.job.clone(), how.clone())).or_default();
         // Those with a name of their own are counted too: it may come later.
@@ -179,6 +190,11 @@ fn name(communicators: &mut [Communicator], groups: &[Group<'_>]) {
 /// A communicator's name without where it comes from.
 fn generated_name(communicators: &[Communicator], id: CommunicatorId) -> Option<&str> {
     communicators.get(id.index())?.name.split(" of ").next()
+}
+
+/// In this order communicators are looked at: as they were made, if that was seen.
+fn place_in_order(local: &LocalCommunicator) -> (u8, bool, u64, ProcessId, u32) {
+    (kind_order(local.kind), !local.was_made, local.first_ns, local.process, local.number)
 }
 
 fn kind_order(kind: CommunicatorKind) -> u8 {

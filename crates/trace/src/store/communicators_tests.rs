@@ -46,7 +46,7 @@ fn world(process: u32, size: u32) -> LocalCommunicator {
 
 fn united(locals: Vec<LocalCommunicator>, count: u32) -> (Vec<Communicator>, Numbers) {
     let known = locals.into_iter().map(|local| ((local.process, local.number), local)).collect();
-    unite(&known, &processes(count))
+    unite(&known, &Numbers::new(), &processes(count))
 }
 
 #[test]
@@ -78,6 +78,27 @@ fn the_nth_with_the_same_members_is_the_nth_of_everybody() {
     assert_eq!(communicators.len(), 2);
     for number in [2, 3] {
         assert_eq!(numbers[&(ProcessId(0), number)], numbers[&(ProcessId(1), number)]);
+    }
+}
+
+#[test]
+fn who_comes_late_is_not_taken_for_what_is_known() {
+    // All have said of the second one with these members that they use it, and nobody yet that there is a first one.
+    let second: Vec<_> = (0..3).map(|rank| made(rank, 3, &[0, 1, 2])).collect();
+    let given: Numbers = (0..3).map(|rank| ((ProcessId(rank), 3), CommunicatorId(7))).collect();
+    let first: Vec<_> = (0..3).map(|rank| made(rank, 2, &[0, 1, 2])).collect();
+    for told in 1..=3 {
+        let locals = first.iter().take(told).chain(&second).cloned();
+        let known = locals.map(|local| ((local.process, local.number), local)).collect();
+        let (communicators, numbers) = unite(&known, &given, &processes(3));
+        assert_eq!(communicators.len(), 2);
+        let of = |number, told: usize| {
+            (0..told as u32).map(|rank| numbers[&(ProcessId(rank), number)]).collect::<HashSet<CommunicatorId>>()
+        };
+        assert_eq!((of(2, told).len(), of(3, 3).len()), (1, 1));
+        assert!(of(2, told).is_disjoint(&of(3, 3)));
+        let names: Vec<&str> = communicators.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["split#2", "split#1"], "they are named in the order in which they were made");
     }
 }
 
@@ -123,6 +144,6 @@ fn processes_on_other_nodes_have_ranks_too() {
     let mut all = processes(2);
     all[1].node = NodeId(1);
     let known = (0..2).map(|rank| ((ProcessId(rank), 2), made(rank, 2, &[1, 0]))).collect();
-    let (communicators, _) = unite(&known, &all);
+    let (communicators, _) = unite(&known, &Numbers::new(), &all);
     assert_eq!(communicators[0].members, [Some(1), Some(0)]);
 }

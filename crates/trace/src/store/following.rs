@@ -16,7 +16,7 @@ use mpiprobe_model::CallSite;
 use super::{
     chunk::{FILE_HEAD, HEAD, Head, Kind},
     columns::Reading,
-    communicators::unite,
+    communicators::{Numbers, unite},
     definition::LocalCommunicator,
     error::FollowError,
     reader::Said,
@@ -77,7 +77,7 @@ struct Sites {
 
 #[derive(Debug, Default)]
 struct Communicators {
-    numbers: HashMap<(ProcessId, u32), CommunicatorId>,
+    numbers: Numbers,
     /// By id: it does not change any more, but for its name.
     is_settled: Vec<bool>,
     /// Members as they were when somebody could not wait for others any longer.
@@ -361,7 +361,9 @@ impl Numbering for HashMap<(String, u64), SiteId> {
 impl Communicators {
     /// Brings together what processes know, and leaves as it is what was given out.
     fn learn(&mut self, known: &BTreeMap<(ProcessId, u32), LocalCommunicator>, all: &mut Definitions) {
-        let (united, numbers) = unite(known, &all.processes);
+        let given = self.numbers.iter().filter(|&(_, &id)| self.is_settled(id)).map(|(&key, &id)| (key, id));
+        let given: Numbers = given.collect();
+        let (united, numbers) = unite(known, &given, &all.processes);
         let mut keys: Vec<Vec<(ProcessId, u32)>> = vec![Vec::new(); united.len()];
         for (&key, &id) in &numbers {
             if let Some(keys) = keys.get_mut(id.index()) {
@@ -369,29 +371,20 @@ impl Communicators {
             }
         }
         let mut taken: HashSet<CommunicatorId> = HashSet::new();
-        let mut ids: Vec<Option<CommunicatorId>> = Vec::new();
+        let mut ids: Vec<CommunicatorId> = Vec::new();
         for keys in &mut keys {
             keys.sort_unstable();
+            let given = keys.iter().find_map(|key| given.get(key).copied());
+            // Of those that nobody has been told, several may turn out to be one, and the other way round.
             let mut before = keys.iter().filter_map(|key| self.numbers.get(key).copied());
-            let settled = before.clone().find(|id| self.is_settled(*id) && !taken.contains(id));
-            let id = settled.or_else(|| before.find(|id| !self.is_settled(*id) && !taken.contains(id)));
-            taken.extend(id);
+            let before = || before.find(|&id| !self.is_settled(id) && !taken.contains(&id));
+            let id = given.or_else(before).unwrap_or_else(|| {
+                self.is_settled.push(false);
+                CommunicatorId(u32::try_from(self.is_settled.len() - 1).unwrap_or(u32::MAX))
+            });
+            taken.insert(id);
             ids.push(id);
-        }
-        let next = |is_settled: &mut Vec<bool>| {
-            is_settled.push(false);
-            CommunicatorId(u32::try_from(is_settled.len() - 1).unwrap_or(u32::MAX))
-        };
-        let ids: Vec<CommunicatorId> =
-            ids.into_iter().map(|id| id.unwrap_or_else(|| next(&mut self.is_settled))).collect();
-        for (keys, &id) in keys.iter().zip(&ids) {
-            for key in keys {
-                // What was given out under another name keeps it.
-                let is_given = self.numbers.get(key).is_some_and(|&before| self.is_settled(before));
-                if !is_given {
-                    self.numbers.insert(*key, id);
-                }
-            }
+            self.numbers.extend(keys.iter().map(|&key| (key, id)));
         }
         let nothing = Communicator {
             name: String::new(),

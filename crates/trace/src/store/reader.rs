@@ -100,7 +100,8 @@ impl TraceFiles {
         if trace.files.is_empty() {
             return Err(OpenError::Nothing);
         }
-        (trace.definitions.communicators, trace.numbers) = unite(&communicators, &trace.definitions.processes);
+        (trace.definitions.communicators, trace.numbers) =
+            unite(&communicators, &Numbers::new(), &trace.definitions.processes);
         trace.resolve(scopes);
         Ok(trace)
     }
@@ -127,7 +128,8 @@ impl TraceFiles {
             let (bytes, functions) = (Bytes::Memory(dump.chunks.clone()), FunctionId::all().collect());
             trace.files.push(OneFile { path: name.as_ref().to_owned(), bytes, functions, sites });
         }
-        (trace.definitions.communicators, trace.numbers) = unite(&communicators, &trace.definitions.processes);
+        (trace.definitions.communicators, trace.numbers) =
+            unite(&communicators, &Numbers::new(), &trace.definitions.processes);
         trace.resolve(scopes);
         trace
     }

@@ -68,7 +68,7 @@ impl Referred for Tables {
     }
 
     fn communicators(&mut self) -> u32 {
-        self.made_ns.len() as u32 + 1
+        u32::try_from(self.made_ns.len()).unwrap() + 1
     }
 
     fn topology(&mut self, _plus_1: u32) -> Option<Topology> {

@@ -129,6 +129,8 @@ pub const NESTED_IO: Program = program("nested_io", Language::C, &["nested_io.c"
 pub const VERIFY: Program = program("verify", Language::C, &["verify.c", "counted.c", "counted.h", "gate.h"]);
 /// Communicators that are used in other orders than they were made in, or never. Three ranks.
 pub const COMMUNICATOR_ORDERS: Program = program("communicator_orders", Language::C, &["communicator_orders.c"]);
+/// Communicators that threads make at once, each out of its own one.
+pub const COMMUNICATOR_THREADS: Program = program("communicator_threads", Language::C, &["communicator_threads.c"]);
 /// Messages that are received after the communicator was freed over which they were matched. Three ranks.
 pub const FREED_MESSAGE: Program = program("freed_message", Language::C, &["freed_message.c", "gate.h"]);
 /// Operations that are completed by calls that are not counted. Two ranks.

@@ -218,6 +218,22 @@ pub fn communicators_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
 }
 
+/// `communicator_threads`: what threads make at once is told apart by what they make it from.
+pub fn communicators_of_threads_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    const RANKS: u32 = 3;
+    const ROUNDS: u64 = 30;
+    // MPI_Init and MPI_Finalize, the threads' own communicators; and of each thread, a copy, what is called over it, and its end.
+    const COLLECTIVE: u64 = 2 + 2 + 2 * 3 * ROUNDS;
+    let states = job_agrees(Job::builder(mpi, program::COMMUNICATOR_THREADS).ranks(RANKS), engine)?;
+    let ranks = u64::from(RANKS);
+    if matched(&states) == [Some(ranks * 2 * ROUNDS), Some(ranks * COLLECTIVE)]
+        && states.get("complete") == Some(&Value::Bool(true))
+    {
+        return Ok(());
+    }
+    Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
+}
+
 /// `fences`, where each process has a name of its own for what all have made together: nothing is left without others, and who is late is
 /// waited for.
 pub fn fences_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::waits::{communicators_agree, count, fences_agree, matched, of_ring, ring_agrees, wait_states};
+use mpiprobe_tests::waits::{
+    communicators_agree, communicators_of_threads_agree, count, fences_agree, matched, of_ring, ring_agrees,
+    wait_states,
+};
 use mpiprobe_tests::{Job, Language, Mpi, Profiler, neighbours, program};
 use serde_json::Value;
 
@@ -18,6 +21,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
             fences_agree(mpi, "ebpf")
         }),
         trial_with(mpi, Language::C, "waits_over_communicators_in_any_order", move || communicators_agree(mpi, "ebpf")),
+        trial_with(mpi, Language::C, "waits_over_communicators_that_threads_make", move || {
+            communicators_of_threads_agree(mpi, "ebpf")
+        }),
         trial_with(mpi, Language::C, "neighbours_are_known", move || neighbours::are_known(mpi, "ebpf")),
         trial_with(mpi, Language::C, "waits_of_a_job_that_runs", move || of_running(mpi)),
     ]

@@ -1,7 +1,7 @@
 //! Who waits for whom, while a job counts itself, against what is found in its trace.
 
 use libtest_mimic::Trial;
-use mpiprobe_tests::waits::{agree, communicators_agree, fences_agree, ring_agrees};
+use mpiprobe_tests::waits::{agree, communicators_agree, communicators_of_threads_agree, fences_agree, ring_agrees};
 use mpiprobe_tests::{Language, Mpi, neighbours, program};
 
 use crate::trial;
@@ -14,6 +14,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "waits_of_a_ring_live_and_in_a_trace", move || ring_agrees(mpi, "wrapper")),
         trial(mpi, Language::C, "waits_of_windows_and_files_live_and_in_a_trace", move || fences_agree(mpi, "wrapper")),
         trial(mpi, Language::C, "waits_over_communicators_in_any_order", move || communicators_agree(mpi, "wrapper")),
+        trial(mpi, Language::C, "waits_over_communicators_that_threads_make", move || {
+            communicators_of_threads_agree(mpi, "wrapper")
+        }),
         trial(mpi, Language::C, "neighbours_are_known", move || neighbours::are_known(mpi, "wrapper")),
         trial(mpi, Language::C, "waits_of_collectives_live_and_in_a_trace", move || {
             agree(mpi, "wrapper", program::SEMANTICS, &COLLECTIVES).map(drop)

@@ -3,7 +3,8 @@
 //! A handle means something in its own process only, and the library's number for a communicator is used again: in parts of one
 //! split, and when it has been freed. So the size and some members belong to the identity, and the order in time: as making a
 //! communicator is collective, all have made one before any of them has made the next one with the same number and members. Where the
-//! library's number is not known, all make those with the same members in the same order.
+//! library's number is not known, all make those with the same members in the same order, out of the same one: out of different ones, threads
+//! may do so at once.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -27,6 +28,8 @@ pub(super) struct Group<'a> {
     pub(super) known: Vec<MemberView<'a>>,
     processes: HashSet<u32>,
     places: HashSet<([u32; 2], u32)>,
+    /// Tells it from all others, while they are recognised.
+    number: u64,
 }
 
 /// All communicators, in the order in which they were made.
@@ -37,7 +40,15 @@ pub(super) struct Recognised<'a> {
 }
 
 /// What the records of one communicator have in common, and few others.
-type Key<'a> = (Option<&'a str>, u32, Option<(u64, [[i64; 4]; 2])>);
+type Key<'a> = (Option<&'a str>, u32, Option<(u64, u64, [[i64; 4]; 2])>);
+
+/// What a communicator was made from, where that tells it from others.
+mod parent {
+    pub(super) const ANY: u64 = 0;
+    pub(super) const WORLD: u64 = 1;
+    /// From here on, one that was made.
+    pub(super) const MADE: u64 = 2;
+}
 
 impl MemberView<'_> {
     fn facts(&self) -> &Communicator {
@@ -51,7 +62,7 @@ impl MemberView<'_> {
     }
 }
 
-fn key<'a>(known: &MemberView<'a>) -> Key<'a> {
+fn key<'a>(known: &MemberView<'a>, parent: u64) -> Key<'a> {
     let facts = known.facts();
     let described = match facts.kind {
         communicator_kind::WORLD | communicator_kind::OWN => None,
@@ -59,11 +70,12 @@ fn key<'a>(known: &MemberView<'a>) -> Key<'a> {
             // Each side calls the other one remote.
             let own = [facts.size.into(), facts.first.into(), 0, 0];
             let other = [facts.remote_size.into(), facts.last.into(), 0, 0];
-            Some((facts.context, if own < other { [own, other] } else { [other, own] }))
+            // Each makes it from another one.
+            Some((facts.context, parent::ANY, if own < other { [own, other] } else { [other, own] }))
         }
         _ => {
             let members = [facts.size.into(), facts.first.into(), facts.middle.into(), facts.last.into()];
-            Some((facts.context, [members, [0; 4]]))
+            Some((facts.context, parent, [members, [0; 4]]))
         }
     };
     (known.job, facts.kind, described)
@@ -106,11 +118,19 @@ impl<'a> Recognised<'a> {
     pub(super) fn of(mut records: Vec<MemberView<'a>>) -> Self {
         // Those that were seen to be made come first, in this order.
         records.sort_by_key(|known| (known.facts().made_by_plus_1 == 0, known.facts().first_ns, known.process));
+        let is_world = |known: &&MemberView<'_>| known.facts().kind == communicator_kind::WORLD;
+        let worlds =
+            records.iter().filter(is_world).map(|known| ((known.process, known.communicator.number), parent::WORLD));
+        let mut numbers: HashMap<(u32, u32), u64> = worlds.collect();
+        let mut next = parent::MADE;
         let mut by_key: BTreeMap<Key<'_>, Vec<Group<'_>>> = BTreeMap::new();
         for known in records {
-            let groups = by_key.entry(key(&known)).or_default();
             let was_made = known.facts().made_by_plus_1 != 0;
-            let fitting = if was_made && known.facts().context == 0 {
+            let is_counted = was_made && known.facts().context == 0;
+            // It was made before, and is known by now.
+            let parent = numbers.get(&(known.process, known.facts().parent)).copied().filter(|_| is_counted);
+            let groups = by_key.entry(key(&known, parent.unwrap_or(parent::ANY))).or_default();
+            let fitting = if is_counted {
                 // A process that counts itself has seen all of them made, and does not know the library's number: the n-th one with
                 // these members in one process is the n-th in all.
                 groups.iter_mut().find(|group| group.has_room_for(&known))
@@ -122,13 +142,18 @@ impl<'a> Recognised<'a> {
                     group.has_room_for(&known) && group.freed_ns().is_none_or(|ns| ns >= known.facts().first_ns)
                 })
             };
-            if let Some(group) = fitting {
+            let place = (known.process, known.communicator.number);
+            let number = if let Some(group) = fitting {
                 group.add(known);
+                group.number
             } else {
-                let mut group = Group::default();
+                let mut group = Group { number: next, ..Group::default() };
                 group.add(known);
                 groups.push(group);
-            }
+                next += 1;
+                next - 1
+            };
+            numbers.entry(place).or_insert(number);
         }
         let mut groups: Vec<Group<'_>> = by_key.into_values().flatten().collect();
         groups.sort_by_key(|group| (order(group.facts().kind), group.first_ns()));

@@ -1,7 +1,8 @@
 //! Which communicators of different processes are one.
 //!
-//! Making one is collective: all that are in it make those with the same members in the same order. The library's number, where it is
-//! known, tells those apart which exist at the same time. Each process knows its own place, and all together who is in it.
+//! Making one is collective: all that are in it make those with the same members in the same order; out of different ones, threads may do so
+//! at once. The library's number, where it is known, tells those apart which exist at the same time. Each process knows its own place, and
+//! all together who is in it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -17,8 +18,9 @@ const MOST_MEMBERS: u32 = 1 << 22;
 /// Size of a group of processes, and some of its members.
 type Side = (u32, [Option<u32>; 3]);
 
-/// What all that know one communicator say of it: of each side of an inter-communicator, the smaller one first.
-type Key<'a> = (Option<&'a str>, u8, u64, [Side; 2]);
+/// What all that know one communicator say of it: of each side of an inter-communicator, the smaller one first. With what it was made from, if
+/// the library's number is not known.
+type Key<'a> = (Option<&'a str>, u8, u64, Option<CommunicatorId>, [Side; 2]);
 
 #[derive(Default)]
 struct Group<'a> {
@@ -48,7 +50,9 @@ pub(super) fn unite(
     // Whoever comes later must not be taken for one of those that are known.
     locals.sort_by_key(|local| given(local).is_none());
     for local in locals {
-        let same = by_key.entry(key(local, job(local))).or_default();
+        // It was made before, and is known by now.
+        let parent = local.parent.and_then(|parent| numbers.get(&(local.process, parent)).copied());
+        let same = by_key.entry(key(local, job(local), parent)).or_default();
         let id = given(local);
         let found = match id {
             Some(id) => given_groups.get(&id).copied(),
@@ -217,16 +221,18 @@ fn other_side(local: &LocalCommunicator) -> Option<Side> {
     (local.remote_size != 0).then_some((local.remote_size, [first, None, None]))
 }
 
-fn key<'a>(local: &LocalCommunicator, job: Option<&'a str>) -> Key<'a> {
+fn key<'a>(local: &LocalCommunicator, job: Option<&'a str>, parent: Option<CommunicatorId>) -> Key<'a> {
     const NOBODY: Side = (0, [None; 3]);
     let kind = kind_order(local.kind);
     if local.kind != CommunicatorKind::Made {
-        return (job, kind, 0, [NOBODY; 2]);
+        return (job, kind, 0, None, [NOBODY; 2]);
     }
     // Each side of an inter-communicator calls the other one remote.
     let mut sides = [own_side(local), other_side(local).unwrap_or(NOBODY)];
     sides.sort_unstable();
-    (job, kind, local.context, sides)
+    // Each side of an inter-communicator makes it from another one.
+    let parent = parent.filter(|_| local.was_made && local.context == 0 && local.remote_size == 0);
+    (job, kind, local.context, parent, sides)
 }
 
 #[cfg(test)]

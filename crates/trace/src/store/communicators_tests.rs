@@ -82,6 +82,22 @@ fn the_nth_with_the_same_members_is_the_nth_of_everybody() {
 }
 
 #[test]
+fn out_of_different_ones_threads_may_make_others_in_any_order() {
+    let mut locals: Vec<_> = (0..2).map(|rank| world(rank, 2)).collect();
+    for rank in 0..2 {
+        locals.extend([2, 3].map(|number| LocalCommunicator { parent: Some(1), ..made(rank, number, &[0, 1]) }));
+        // The first process makes one out of the first one before it makes one out of the second, and the other one the other way round.
+        let parents = if rank == 0 { [2, 3] } else { [3, 2] };
+        let made = |(number, parent)| LocalCommunicator { parent: Some(parent), ..made(rank, number, &[0, 1]) };
+        locals.extend([4, 5].into_iter().zip(parents).map(made));
+    }
+    let (communicators, numbers) = united(locals, 2);
+    assert_eq!(communicators.len(), 5);
+    let of = |process, number| numbers[&(ProcessId(process), number)];
+    assert_eq!((of(0, 4), of(0, 5)), (of(1, 5), of(1, 4)));
+}
+
+#[test]
 fn who_comes_late_is_not_taken_for_what_is_known() {
     // All have said of the second one with these members that they use it, and nobody yet that there is a first one.
     let second: Vec<_> = (0..3).map(|rank| made(rank, 3, &[0, 1, 2])).collect();

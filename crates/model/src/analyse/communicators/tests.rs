@@ -61,6 +61,31 @@ fn a_number_that_is_used_again_is_another_one() {
 }
 
 #[test]
+fn out_of_different_ones_threads_may_make_others_in_any_order() {
+    let world = |rank| {
+        let facts = Communicator { made_by_plus_1: 0, context: 0, ..pair(rank, [0, 1], 1) };
+        let mut world = snapshot(1, facts);
+        world.facts.kind = communicator_kind::WORLD;
+        world
+    };
+    let made = |rank, number: u32, parent| {
+        let facts = Communicator { context: 0, parent, ..pair(rank, [0, 1], u64::from(10 * number + rank)) };
+        snapshot(number, facts)
+    };
+    let of = |rank, parents: [u32; 2]| {
+        let [first, second] = parents;
+        [world(rank), made(rank, 2, 1), made(rank, 3, 1), made(rank, 4, first), made(rank, 5, second)]
+    };
+    // One makes one out of the first before it makes one out of the second, and the other one the other way round.
+    let (one, other) = (of(0, [2, 3]), of(1, [3, 2]));
+    let records: Vec<_> = one.iter().map(|known| (0, known)).chain(other.iter().map(|known| (1, known))).collect();
+    let expected = [[(0, 1), (1, 1)], [(0, 2), (1, 2)], [(0, 3), (1, 3)], [(0, 4), (1, 5)], [(0, 5), (1, 4)]];
+    let found = recognise(&records);
+    assert_eq!(found.len(), expected.len());
+    assert!(expected.iter().all(|group| found.contains(&group.to_vec())), "{found:?}");
+}
+
+#[test]
 fn what_was_there_before_belongs_to_what_others_saw_being_made() {
     let gone = snapshot(1, Communicator { freed_ns: 11, ..pair(0, [0, 1], 10) });
     let made = snapshot(2, pair(0, [0, 1], 20));

@@ -1,10 +1,8 @@
 //! From the lines of one process to its events.
 
-use std::{
-    collections::{BTreeMap, HashMap, hash_map::Entry},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
+use hashbrown::{HashMap, hash_map::Entry};
 use mpiprobe_common::{
     Communicator, FlowKey,
     descriptor::NONE,

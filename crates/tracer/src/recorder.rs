@@ -149,11 +149,12 @@ impl<O: Output> Recorder<O> {
             }
             kind::CALL => {
                 self.calls += 1;
-                let before = process.halves.remove(&ring).filter(|(at, _)| at.wrapping_add(1) == number);
-                let before = before.map(|(_, words)| words);
-                if CallRecord::has_more(words) && before.is_none() {
+                let mut before = None;
+                if CallRecord::has_more(words) {
+                    let half = process.halves.remove(&ring).filter(|(at, _)| at.wrapping_add(1) == number);
                     // Half a call says too little; it is missing by its number.
-                    return;
+                    let Some((_, words)) = half else { return };
+                    before = Some(words);
                 }
                 process.call(&CallRecord::read(words, before.as_ref()), pass, self.since_ns, names)
             }

@@ -3,8 +3,7 @@
 //! A library uses a handle again as soon as its operation is complete, perhaps before the call that completes it has returned, and what different
 //! threads have done comes in no order: so an operation is known by its handle and by when it was posted, whichever of both ends is seen first.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use mpiprobe_common::trace::{ChangeRecord, change};
 use mpiprobe_trace::{Operation, RequestId};
 

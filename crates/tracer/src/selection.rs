@@ -1,7 +1,6 @@
 //! Which calls are written.
 
-use std::collections::HashMap;
-
+use hashbrown::HashMap;
 use mpiprobe_functions::{FunctionSet, matches_pattern};
 use mpiprobe_trace::{Call, CommunicatorId, LeftOut};
 

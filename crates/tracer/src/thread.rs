@@ -103,6 +103,10 @@ impl Thread {
             return;
         }
         // Of another ring, that was looked at before, are those of calls that come later: a whole ring of them, if it had no room for the calls.
+        if self.changes.back().is_none_or(|last| is_at_most(last.number, change.number)) {
+            self.changes.push_back(change);
+            return;
+        }
         let place = self.changes.partition_point(|before| is_at_most(before.number, change.number));
         self.changes.insert(place, change);
     }
@@ -114,8 +118,13 @@ impl Thread {
 
     /// Those of the call of a number; those of earlier ones are of nobody: that call was lost.
     pub(crate) fn take_changes(&mut self, number: u32) -> Vec<ChangeRecord> {
-        let until = self.changes.partition_point(|change| is_at_most(change.number, number));
-        self.changes.drain(..until).filter(|change| change.number == number).collect()
+        let mut own = Vec::new();
+        while let Some(change) = self.changes.pop_front_if(|change| is_at_most(change.number, number)) {
+            if change.number == number {
+                own.push(change);
+            }
+        }
+        own
     }
 
     /// Something that the thread has written: gives it back, with its whole number, if its turn has come, else keeps it.

@@ -1,7 +1,6 @@
 //! The rings in a file of the wrapper's, and what their lines refer to.
 
 use std::{
-    collections::HashMap,
     fs::{File, OpenOptions},
     io,
     mem::offset_of,
@@ -13,6 +12,7 @@ use std::{
 };
 
 use bytemuck::AnyBitPattern;
+use hashbrown::HashMap;
 use mpiprobe_common::{
     EndedThread, FlowKey, Layout, PhaseKey,
     file::{

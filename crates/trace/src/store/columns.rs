@@ -1,7 +1,8 @@
 //! Events of a location as columns: shapes (what events have in common), times, requests.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
+use hashbrown::HashMap;
 use mpiprobe_functions::FunctionId;
 
 use super::wire::{Input, Malformed, put, zigzag};
@@ -23,6 +24,8 @@ const MOST_SHAPES: usize = 4 << 20;
 pub(super) struct Columns {
     count: u32,
     shapes: HashMap<Vec<u8>, u64>,
+    /// Room for the one that is looked for.
+    shape: Vec<u8>,
     /// In the order of first use.
     dictionary: Vec<u8>,
     which: Vec<u8>,
@@ -60,15 +63,15 @@ impl Columns {
         }
         self.from_ns = self.from_ns.min(begin_ns);
         self.until_ns = self.until_ns.max(end_ns);
-        let mut shape = Vec::with_capacity(32);
+        self.shape.clear();
         match event {
             Event::Call(call) => {
-                put_call(&mut shape, call);
+                put_call(&mut self.shape, call);
                 self.number(call.number);
             }
-            Event::Phase(change) => put_phase(&mut shape, change),
+            Event::Phase(change) => put_phase(&mut self.shape, change),
         }
-        let index = self.shape(shape);
+        let index = self.shape_index();
         put(&mut self.which, index);
         put(&mut self.gaps, zigzag(begin_ns.wrapping_sub(self.last.end_ns).cast_signed()));
         put(&mut self.durations, zigzag(end_ns.wrapping_sub(begin_ns).cast_signed()));
@@ -98,24 +101,25 @@ impl Columns {
             self.last.posted = request;
         }
         for change in &call.requests {
-            let mut shape = vec![2];
-            shape.push(change.change as u8);
-            put_operation(&mut shape, &change.operation);
-            let index = self.shape(shape);
+            self.shape.clear();
+            self.shape.extend([2, change.change as u8]);
+            put_operation(&mut self.shape, &change.operation);
+            let index = self.shape_index();
             put(&mut self.changes, index);
             put(&mut self.changes, zigzag(change.request.0.wrapping_sub(self.last.changed).cast_signed()));
             self.last.changed = change.request.0;
         }
     }
 
-    fn shape(&mut self, shape: Vec<u8>) -> u64 {
+    /// Which one it is of those of the chunk.
+    fn shape_index(&mut self) -> u64 {
         let next = self.shapes.len() as u64;
-        if let Some(&known) = self.shapes.get(&shape) {
+        if let Some(&known) = self.shapes.get(&self.shape) {
             return known;
         }
-        put(&mut self.dictionary, shape.len() as u64);
-        self.dictionary.extend_from_slice(&shape);
-        self.shapes.insert(shape, next);
+        put(&mut self.dictionary, self.shape.len() as u64);
+        self.dictionary.extend_from_slice(&self.shape);
+        self.shapes.insert(self.shape.clone(), next);
         next
     }
 

@@ -471,6 +471,25 @@ fn report_to(run: &Run) -> Result<Option<(ProfileTo, ReportFormat)>, String> {
     }
 }
 
+/// Each of a run's files is one of its own.
+fn expect_files_apart(run: &Run) -> Result<(), String> {
+    let files = [
+        ("--profile", &run.profile),
+        ("--report", &run.report),
+        ("--trace", &run.trace),
+        ("--record", &run.record.record),
+    ];
+    let mut seen: Vec<(&str, PathBuf)> = Vec::new();
+    for (option, path) in files.into_iter().filter_map(|(option, path)| Some((option, path.as_ref()?))) {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        if let Some((before, _)) = seen.iter().find(|(_, other)| *other == whole) {
+            return Err(format!("nothing was run: {before} and {option} are both to be written to {}", path.display()));
+        }
+        seen.push((option, whole));
+    }
+    Ok(())
+}
+
 /// The file of a run's trace, and what goes into it.
 fn trace_to(run: &Run) -> Option<TraceOptions> {
     let selection = run.traced.selection(run.functions);
@@ -484,7 +503,7 @@ fn trace_to(run: &Run) -> Option<TraceOptions> {
 }
 
 async fn run_command(run: &Run, arguments: &Arguments) -> Exit {
-    let report = match report_to(run) {
+    let report = match expect_files_apart(run).and_then(|()| report_to(run)) {
         Ok(report) => report,
         Err(error) => {
             say(error);
@@ -635,4 +654,23 @@ fn tell_checks(report: &mpiprobe_model::Report, json: bool) -> Result<Exit, Comm
         Verdict::Limited => Exit::Failed,
         Verdict::Failed => Exit::Unusable,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[test]
+    fn two_files_of_a_run_are_not_one() {
+        let told = |words: &[&str]| {
+            let words = ["mpiprobe", "run"].iter().chain(words).chain(&["--", "true"]);
+            let Some(Command::Run(run)) = Arguments::try_parse_from(words).unwrap().command else { panic!("no run") };
+            expect_files_apart(&run)
+        };
+        let why = told(&["--trace", "ring.trace", "--record", "./ring.trace"]).unwrap_err();
+        assert!(why.contains("--trace and --record") && why.contains("ring.trace"), "{why}");
+        assert_eq!(told(&["--trace", "ring.trace", "--record", "ring.mpr", "-o", "ring.txt"]), Ok(()));
+    }
 }

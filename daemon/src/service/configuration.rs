@@ -27,6 +27,7 @@ const SERIES: [u32; 2] = [100, 10_000];
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Configuration {
     /// Where clients find it, unless systemd listens.
+    #[serde(deserialize_with = "path")]
     pub socket: PathBuf,
     /// As whom it runs if root starts it.
     pub user: String,
@@ -43,6 +44,7 @@ pub struct Configuration {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Summaries {
     /// To which a line is added; `None`: nothing is kept.
+    #[serde(deserialize_with = "path_if_any")]
     pub file: Option<PathBuf>,
     /// A directory, for a file of Parquet for each job; `None`: there are none.
     #[serde(deserialize_with = "parquet")]
@@ -98,7 +100,8 @@ pub struct Metrics {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quota {
-    /// Connections at once.
+    /// Connections at once, one at least.
+    #[serde(deserialize_with = "connections")]
     pub connections: u32,
     /// Observations at once.
     pub observations: u32,
@@ -241,8 +244,27 @@ fn overhead_as_text<S: Serializer>(limit: &MaxOverhead, serializer: S) -> Result
     serializer.collect_str(limit)
 }
 
+/// One that means the same file wherever the service was started.
+fn path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    absolute(PathBuf::deserialize(deserializer)?)
+}
+
+fn path_if_any<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+    Option::deserialize(deserializer)?.map(absolute).transpose()
+}
+
+fn absolute<E: serde::de::Error>(path: PathBuf) -> Result<PathBuf, E> {
+    if path.is_absolute() { Ok(path) } else { Err(E::custom("a path from / on")) }
+}
+
+fn connections<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let connections = u32::deserialize(deserializer)?;
+    // Nobody could ask it anything, nor how it is.
+    if connections > 0 { Ok(connections) } else { Err(D::Error::custom("one connection at least")) }
+}
+
 fn parquet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
-    let directory = Option::deserialize(deserializer)?;
+    let directory = path_if_any(deserializer)?;
     if directory.is_some() && !cfg!(feature = "parquet") {
         return Err(D::Error::custom("this mpiprobe was built without Parquet (cargo feature `parquet`)"));
     }
@@ -298,6 +320,9 @@ mod tests {
             ("[jobs]\nfunctions = \"MPI_Sned\"\n", "MPI_Sned"),
             ("[jobs]\nmax-overhead = 0\n", "from 0.01 to 100"),
             ("[metrics]\nseries = 7\n", "100 to 10000 series"),
+            ("socket = \"mpiprobe.sock\"\n", "a path from / on"),
+            ("[summaries]\nfile = \"jobs.jsonl\"\n", "a path from / on"),
+            ("[quota]\nconnections = 0\n", "one connection at least"),
             ("[metrics]\naddress = \"somewhere\"\n", "socket address"),
             ("[summaries]\nmode = 0o666\n", "0o600, 0o640 or 0o644"),
         ] {

@@ -165,8 +165,9 @@ impl Mpi {
             }
             Self::Mpich | Self::Mpich5 | Self::Mpich5Abi | Self::Intel | Self::IntelAbi => {
                 if self.wheel() == Some("impi-rt") {
-                    // No network: all ranks are here.
+                    // No network: all ranks are here. They may be more than there are processors: whoever waits lets others run.
                     arguments.extend(["-genv", "I_MPI_FABRICS", "shm"].map(Into::into));
+                    arguments.extend(["-genv", "I_MPI_THREAD_YIELD", "3"].map(Into::into));
                 }
                 if let Some(library) = preload {
                     arguments.extend(["-genv".into(), "LD_PRELOAD".into(), library.into()]);

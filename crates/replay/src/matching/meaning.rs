@@ -239,7 +239,10 @@ pub(super) enum Meaning {
         change: Change,
         act: Act,
     },
-    Other,
+    /// Whether calls of the process are recorded from then on.
+    Phase {
+        is_on: bool,
+    },
 }
 
 /// What shapes mean for a process, in place of what is in the list: its room is used again.
@@ -264,7 +267,7 @@ struct Translator<'a> {
 impl Translator<'_> {
     fn meaning(&self, shape: &Shape) -> Meaning {
         match shape {
-            Shape::Phase(_) => Meaning::Other,
+            Shape::Phase(phase) => Meaning::Phase { is_on: phase.is_on },
             Shape::Change(change) => Meaning::Change { change: change.change, act: self.act(&change.operation) },
             Shape::Call { call, posts } => self.call(call, *posts),
         }

@@ -198,7 +198,8 @@ impl Process {
                     self.call(act, when, posts, number);
                 }
                 Meaning::Change { change, act } => self.change(change, act, number),
-                Meaning::Other => {}
+                // Of what was called while counting was off, nobody knows how many there were.
+                Meaning::Phase { is_on } => self.is_plain &= is_on,
             }
         }
     }

@@ -48,6 +48,17 @@ enum Request {
     },
 }
 
+/// Whether a process's calls are recorded: it switches that itself (`MPI_Pcontrol`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Counting {
+    /// Nothing has been seen of it.
+    Unknown,
+    On,
+    Off {
+        since_ns: u64,
+    },
+}
+
 /// A call that completes something, until it has returned.
 #[derive(Clone, Copy, Debug)]
 struct Completing {
@@ -119,6 +130,7 @@ pub(super) struct ProcessReplay {
     pub(super) gaps: Vec<Gap>,
     /// How many there have been.
     gap_count: u32,
+    counting: Counting,
     /// In the order in which the calls that have completed them have returned, if anybody wants to know.
     pub(super) done: Vec<Done>,
     pub(super) is_done_wanted: bool,
@@ -151,6 +163,7 @@ impl ProcessReplay {
             joined: Vec::new(),
             gaps: Vec::new(),
             gap_count: 0,
+            counting: Counting::Unknown,
             done: Vec::new(),
             is_done_wanted: true,
             counts: Unmatched::default(),
@@ -243,10 +256,16 @@ impl ProcessReplay {
     fn row(&mut self, thread: usize, row: &Row, changes: &[ChangeRow], around: &Around<'_>) {
         let Some(at) = self.threads.get_mut(thread) else { return };
         let Some(&meaning) = at.meanings.get(row.shape as usize) else { return };
+        if let Meaning::Phase { is_on } = meaning {
+            return self.count(is_on, row.begin_ns, around);
+        }
         let Meaning::Call { function, site, act, when, posts, waits, has_returned, takes_message, cancels } = meaning
         else {
             return;
         };
+        if self.counting == Counting::Unknown {
+            self.counting = Counting::On;
+        }
         if cancels {
             self.cancelled_ns = row.begin_ns;
         }
@@ -303,6 +322,24 @@ impl ProcessReplay {
             self.completing.0.push(Completing { call, waits, ends });
         } else {
             self.completing.1.truncate(before);
+        }
+    }
+
+    /// Counting is on or off from then on. What begins while it is off is not recorded, and is in the place of other calls for nobody.
+    fn count(&mut self, is_on: bool, at_ns: u64, around: &Around<'_>) {
+        let since_ns = match self.counting {
+            Counting::Off { since_ns } => Some(since_ns),
+            Counting::On => None,
+            // It may have been off before anybody looked.
+            Counting::Unknown => around.known.began_before(self.process).then_some(0),
+        };
+        if is_on {
+            self.counting = Counting::On;
+            if let Some(from_ns) = since_ns {
+                self.lose(Gap { from_ns, until_ns: at_ns });
+            }
+        } else {
+            self.counting = Counting::Off { since_ns: since_ns.unwrap_or(at_ns) };
         }
     }
 

@@ -2,7 +2,8 @@
 
 use mpiprobe_model::{Activity, WaitKind, WaitStates};
 use mpiprobe_trace::{
-    Bytes, Call, Change, File, FileId, HandMade, Neighbours, Object, ProcessId, Span, Window, WindowId, call,
+    Bytes, Call, Change, Event, File, FileId, HandMade, Neighbours, Object, PhaseChange, ProcessId, Span, Window,
+    WindowId, call,
 };
 
 use super::{Analysis, Limits, analyse};
@@ -630,6 +631,44 @@ fn between_gaps_everything_is_matched_however_a_trace_is_cut() {
         let ends = states.unmatched;
         assert_eq!((ends.matched_messages, ends.matched_collective_calls), (12, 2 + 2 * 12), "slices of {aim}");
         assert_eq!((ends.unsure, ends.incomplete_collective_calls), (0, 0), "slices of {aim}");
+    }
+}
+
+/// Each step has a message and a barrier; rank 0 has switched counting off for the steps from 2 to 4.
+fn switched_off() -> HandMade {
+    let mut made = begun(2);
+    let phase = |at_ns, is_on| Event::Phase(PhaseChange { at_ns, phase: None, is_on });
+    for step in 0..8u64 {
+        let at = 1000 * (step + 1);
+        match step {
+            2 => made.push(0, phase(at + 10, false)),
+            5 => made.push(0, phase(at + 10, true)),
+            _ => {}
+        }
+        if !(2..5).contains(&step) {
+            made.add(0, call("MPI_Send", at + 150, at + 160).to(1, 0, 8));
+            made.add(0, call("MPI_Barrier", at + 300, at + 400).over(HandMade::WORLD));
+        }
+        made.add(1, call("MPI_Recv", at + 50, at + 200).from(0, 0, 8));
+        made.add(1, call("MPI_Barrier", at + 310, at + 400).over(HandMade::WORLD));
+    }
+    made
+}
+
+#[test]
+fn what_a_rank_calls_while_counting_is_off_is_in_the_place_of_nothing_else() {
+    let made = switched_off();
+    for (aim, threads) in [(1, 1), (5, 2), (1 << 20, 1)] {
+        let states = sliced(&made, aim, threads, Limits::default());
+        // The first message after it is not sure before both have met.
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 4 * 100)], "slices of {aim}");
+        let ends = states.unmatched;
+        assert_eq!((ends.matched_messages, ends.contradictions), (4, 0), "slices of {aim}: {ends:?}");
+        assert_eq!(
+            (ends.matched_collective_calls, ends.incomplete_collective_calls),
+            (2 + 2 * 5, 3),
+            "slices of {aim}"
+        );
     }
 }
 

@@ -234,6 +234,20 @@ pub fn communicators_of_threads_agree(mpi: Mpi, engine: &str) -> Result<(), Fail
     Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
 }
 
+/// `switched_off`: what is called while counting is off is missing, and nothing else is taken for it.
+pub fn switched_off_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    // What rank 0 calls first after that is not sure: a broadcast, and a message each way. All meet in the next step; where rank 1 comes back, at
+    // once.
+    const OFF: u64 = 7 + 2;
+    const UNSURE: u64 = 1;
+    let states = job_agrees(Job::builder(mpi, program::SWITCHED_OFF).ranks(3), engine)?;
+    let steps = 30 - OFF - UNSURE;
+    if matched(&states) == [Some(2 * steps), Some(3 * (2 + steps))] && count(&states, "contradictions") == Some(0) {
+        return Ok(());
+    }
+    Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
+}
+
 /// `fences`, where each process has a name of its own for what all have made together: nothing is left without others, and who is late is
 /// waited for.
 pub fn fences_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {

@@ -24,6 +24,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial_with(mpi, Language::C, "waits_over_communicators_that_threads_make", move || {
             communicators_of_threads_agree(mpi, "ebpf")
         }),
+        trial_with(mpi, Language::C, "waits_where_counting_was_off", move || switched_off_agrees(mpi, "ebpf")),
         trial_with(mpi, Language::C, "neighbours_are_known", move || neighbours::are_known(mpi, "ebpf")),
         trial_with(mpi, Language::C, "waits_of_a_job_that_runs", move || of_running(mpi)),
     ]

@@ -1,7 +1,9 @@
 //! Who waits for whom, while a job counts itself, against what is found in its trace.
 
 use libtest_mimic::Trial;
-use mpiprobe_tests::waits::{agree, communicators_agree, communicators_of_threads_agree, fences_agree, ring_agrees};
+use mpiprobe_tests::waits::{
+    agree, communicators_agree, communicators_of_threads_agree, fences_agree, ring_agrees, switched_off_agrees,
+};
 use mpiprobe_tests::{Language, Mpi, neighbours, program};
 
 use crate::trial;
@@ -17,6 +19,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "waits_over_communicators_that_threads_make", move || {
             communicators_of_threads_agree(mpi, "wrapper")
         }),
+        trial(mpi, Language::C, "waits_where_counting_was_off", move || switched_off_agrees(mpi, "wrapper")),
         trial(mpi, Language::C, "neighbours_are_known", move || neighbours::are_known(mpi, "wrapper")),
         trial(mpi, Language::C, "waits_of_collectives_live_and_in_a_trace", move || {
             agree(mpi, "wrapper", program::SEMANTICS, &COLLECTIVES).map(drop)

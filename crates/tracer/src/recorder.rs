@@ -172,10 +172,7 @@ impl<O: Output> Recorder<O> {
         for slot in slots {
             let pass = self.pass;
             let (processes, names) = (&mut self.processes, &mut self.names);
-            let released = processes.get_mut(&slot).map(|process| {
-                process.define_made(names);
-                process.released(pass, is_last, names)
-            });
+            let released = processes.get_mut(&slot).map(|process| process.released(pass, is_last, names));
             for (location, event) in released.unwrap_or_default() {
                 self.write(slot, location, &event);
             }
@@ -259,11 +256,14 @@ impl<O: Output> Recorder<O> {
         self.since_ns = since_ns;
     }
 
-    /// What is known of threads now: what they have lost, and whether they have ended. To be called from time to time.
+    /// What is known of threads now: what they have lost, and whether they have ended; and which communicators there are. To be called from
+    /// time to time.
     pub fn look_at_threads(&mut self) {
         for process in self.processes.values_mut() {
             process.note_threads(None, Some(self.pass));
+            process.define_made(&mut self.names);
         }
+        self.define_names();
         self.define_news();
     }
 

@@ -228,7 +228,7 @@ fn communicators_that_nobody_uses_are_defined_before_those_that_were_made_after_
     for (call, communicator) in (0..).zip([4, 2, 4]) {
         rings.call(0, &CallRecord { flow_plus_1: 101 + communicator, ..send(70, call) });
     }
-    rings.end_pass();
+    rings.recorder.look_at_threads();
     let defined = |rings: &mut Rings| {
         let definitions = rings.recorder.output().definitions.iter();
         let communicators = definitions.filter_map(|one| match one {
@@ -238,7 +238,7 @@ fn communicators_that_nobody_uses_are_defined_before_those_that_were_made_after_
         communicators.collect::<Vec<_>>()
     };
     assert_eq!(defined(&mut rings), [(2, 3), (4, 5)], "each once, and not what may be half written");
-    rings.end_pass();
+    rings.recorder.look_at_threads();
     assert_eq!(defined(&mut rings), [(2, 3), (4, 5), (5, 7)], "others may use it now");
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::waits::{
     communicators_agree, communicators_of_threads_agree, count, fences_agree, matched, of_ring, ring_agrees,
-    wait_states,
+    switched_off_agrees, wait_states,
 };
 use mpiprobe_tests::{Job, Language, Mpi, Profiler, neighbours, program};
 use serde_json::Value;

@@ -25,13 +25,18 @@ pub fn agree(mpi: Mpi, engine: &str, program: Program, arguments: &[&str]) -> Re
 fn job_agrees(job: JobBuilder, engine: &str) -> Result<Value, Failed> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("job.trace");
-    let options: [OsString; 5] =
-        ["--functions".into(), "all".into(), "--waits".into(), "--trace".into(), path.clone().into()];
+    let live = live_agrees(job, engine, &path)?;
+    over_nodes_agree(&live, &path)?;
+    Ok(live)
+}
+
+/// Without regard to what clocks of several nodes would leave unsure.
+fn live_agrees(job: JobBuilder, engine: &str, path: &Path) -> Result<Value, Failed> {
+    let options: [OsString; 5] = ["--functions".into(), "all".into(), "--waits".into(), "--trace".into(), path.into()];
     let mut job = job.truth(true).deadline(DEADLINE).run_by(engine, options)?.spawn()?;
     job.wait()?.success()?;
     let live = wait_states(&std::fs::read_to_string(job.profile_path())?)?;
-    expect_agreement(&live, &path)?;
-    over_nodes_agree(&live, &path)?;
+    expect_agreement(&live, path)?;
     Ok(live)
 }
 
@@ -240,7 +245,10 @@ pub fn switched_off_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     // once.
     const OFF: u64 = 7 + 2;
     const UNSURE: u64 = 1;
-    let states = job_agrees(Job::builder(mpi, program::SWITCHED_OFF).ranks(3), engine)?;
+    let directory = tempfile::tempdir()?;
+    // Where nobody knows the clocks well enough, no meeting tells after a gap what belongs together.
+    let path = directory.path().join("job.trace");
+    let states = live_agrees(Job::builder(mpi, program::SWITCHED_OFF).ranks(3), engine, &path)?;
     let steps = 30 - OFF - UNSURE;
     if matched(&states) == [Some(2 * steps), Some(3 * (2 + steps))] && count(&states, "contradictions") == Some(0) {
         return Ok(());

@@ -45,6 +45,11 @@ pub(super) enum FromOther {
         channel: u32,
         key: Key,
     },
+    /// It is not known whether something was sent.
+    Doubtful {
+        channel: u32,
+        gap: Gap,
+    },
 }
 
 /// That a process's send has met its receive.
@@ -455,6 +460,11 @@ impl Inbound {
                     None if channel.is_sure() => self.counts.contradictions += 1,
                     None => {}
                 }
+            }
+            FromOther::Doubtful { channel, gap } => {
+                let Some(channel) = self.channels.get_mut(channel as usize) else { return };
+                self.unsure += usize::from(channel.is_sure());
+                channel.source_gaps.add(gap);
             }
         }
     }

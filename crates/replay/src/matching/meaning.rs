@@ -215,6 +215,13 @@ pub(super) enum Act {
         takes: bool,
     },
     Collective(Joint),
+    /// It has failed. A receive may have taken a message all the same, which was too long (MPI_ERR_TRUNCATE), and a send beside it may have gone.
+    Failed {
+        send: Option<Message>,
+        receive: Message,
+    },
+    /// Others may have made the same call with success, or nobody.
+    FailedCollective,
 }
 
 /// What calls of a shape mean, or what they do to a request.
@@ -281,13 +288,28 @@ impl Translator<'_> {
         Meaning::Call {
             function: call.function(),
             site: call.call_site,
-            act: if does { self.act(&call.operation) } else { Act::Nothing },
+            act: match does {
+                true => self.act(&call.operation),
+                false if when == When::Blocking && call.result != 0 => self.failed(&call.operation),
+                false => Act::Nothing,
+            },
             when,
             posts,
             waits: !function.polling && (function.waits_for_requests() || when == When::Blocking),
             has_returned: call.has_returned,
             takes_message: communication(call.function()) == Communication::MatchedReceive,
             cancels: function.name == "MPI_Cancel",
+        }
+    }
+
+    fn failed(&self, operation: &Operation) -> Act {
+        match communication(operation.function) {
+            Communication::Receive | Communication::Exchange => {
+                let send = self.send(operation, false);
+                self.receive(operation, false).map_or(Act::Nothing, |receive| Act::Failed { send, receive })
+            }
+            Communication::Collective(_) => Act::FailedCollective,
+            _ => Act::Nothing,
         }
     }
 

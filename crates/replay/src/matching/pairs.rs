@@ -109,7 +109,9 @@ impl Requests {
         let those = match act {
             Act::Messages { receive: Some(_), .. } => &mut self.receives,
             Act::Messages { .. } => &mut self.sends,
-            Act::Nothing | Act::Probe { .. } | Act::Collective(_) => &mut self.others,
+            Act::Nothing | Act::Probe { .. } | Act::Collective(_) | Act::Failed { .. } | Act::FailedCollective => {
+                &mut self.others
+            }
         };
         *those += number;
     }
@@ -221,6 +223,7 @@ impl Process {
                 self.join(joint, when == When::Blocking, number);
                 self.posted.add(act, if posts { number } else { 0 });
             }
+            Act::Failed { .. } | Act::FailedCollective => self.is_plain = false,
             Act::Nothing => {}
         }
     }

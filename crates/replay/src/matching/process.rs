@@ -392,6 +392,16 @@ impl ProcessReplay {
                     self.requests.insert(request, Request::Message { send: None, receive });
                 }
             }
+            Act::Failed { send, receive } => {
+                if let Some(key) = self.receive(receive, *call, true) {
+                    self.doubt(key, call.return_ns);
+                }
+                if let Some(Message { side: Side::Channel { process, channel }, .. }) = send {
+                    let gap = Gap { from_ns: call.entry_ns, until_ns: call.return_ns };
+                    self.tell(process, FromOther::Doubtful { channel, gap }, around.share);
+                }
+            }
+            Act::FailedCollective => self.gap_count = self.gap_count.wrapping_add(1),
             Act::Collective(joint) => {
                 let number = self.join(joint, *call, when == When::Blocking);
                 if let Some(request) = request {
@@ -491,10 +501,20 @@ impl ProcessReplay {
                             self.inbound.release(key);
                         }
                     }
+                    Some(Request::Message { receive: Some(key), .. }) if is_receive => self.doubt(key, call.return_ns),
                     Some(Request::Message { receive: Some(key), .. }) => self.inbound.cancel(key, call.return_ns),
                     _ => {}
                 }
             }
+        }
+    }
+
+    /// Nobody knows whether a receive has taken a message.
+    fn doubt(&mut self, key: Key, at_ns: u64) {
+        if self.inbound.is_named(key) {
+            self.inbound.doubt(key, at_ns);
+        } else {
+            self.inbound.give_up(key, at_ns);
         }
     }
 
@@ -519,7 +539,7 @@ impl ProcessReplay {
                     }
                 }
             }
-            Act::Nothing | Act::Probe { .. } => {}
+            Act::Nothing | Act::Probe { .. } | Act::Failed { .. } | Act::FailedCollective => {}
         }
     }
 

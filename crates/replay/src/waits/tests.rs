@@ -672,6 +672,65 @@ fn what_a_rank_calls_while_counting_is_off_is_in_the_place_of_nothing_else() {
     }
 }
 
+/// Each of three rounds has two messages and a barrier; in the first one, what has come first is too long for its receive.
+fn truncated(takes: impl Fn(&mut HandMade, u64)) -> WaitStates {
+    let mut made = begun(2);
+    for round in 0..3u64 {
+        let at = 1000 * (round + 1);
+        made.add(0, call("MPI_Send", at + 100, at + 110).to(1, 0, if round == 0 { 40 } else { 8 }));
+        made.add(0, call("MPI_Send", at + 300, at + 310).to(1, 0, 8));
+        if round == 0 {
+            takes(&mut made, at);
+        } else {
+            made.add(1, call("MPI_Recv", at + 50, at + 120).from(0, 0, 8));
+        }
+        made.add(1, call("MPI_Recv", at + 200, at + 320).from(0, 0, 8));
+        for rank in 0..2 {
+            made.add(rank, call("MPI_Barrier", at + 400, at + 500).over(HandMade::WORLD));
+        }
+    }
+    sliced(&made, 1, 1, Limits::default())
+}
+
+#[test]
+fn what_a_receive_has_taken_that_has_failed_is_not_given_to_the_next_one() {
+    let failed = |mut call: Call| {
+        call.result = 15;
+        call
+    };
+    let by_receive = truncated(|made, at| made.add(1, failed(call("MPI_Recv", at + 50, at + 120).from(0, 0, 8))));
+    let by_wait = truncated(|made, at| {
+        let posted = call("MPI_Irecv", at + 40, at + 50).from(0, 0, 8).posts(1);
+        let wait = call("MPI_Wait", at + 60, at + 120).changes(&posted, Change::Failed);
+        made.add(1, posted);
+        made.add(1, failed(wait));
+    });
+    for states in [by_receive, by_wait] {
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 2 * 50 + 2 * 100)]);
+        let ends = states.unmatched;
+        assert_eq!((ends.matched_messages, ends.contradictions), (4, 0), "{ends:?}");
+        assert!(ends.unsure > 0, "{ends:?}");
+    }
+}
+
+#[test]
+fn a_collective_that_has_failed_in_one_rank_is_not_told_from_the_next_one() {
+    let mut made = begun(2);
+    for round in 0..3u64 {
+        let at = 1000 * (round + 1);
+        for rank in 0..2u32 {
+            let mut broadcast = call("MPI_Bcast", at + 100, at + 200).over(HandMade::WORLD).rooted(0);
+            broadcast.result = i32::from(round == 0 && rank == 1);
+            made.add(rank, broadcast);
+            made.add(rank, call("MPI_Bcast", at + 300, at + 310).over(HandMade::WORLD).rooted(0));
+            made.add(rank, call("MPI_Barrier", at + 400, at + 500).over(HandMade::WORLD));
+        }
+    }
+    let ends = sliced(&made, 1, 1, Limits::default()).unmatched;
+    assert_eq!((ends.matched_collective_calls, ends.contradictions), (2 + 2 * 7, 0), "{ends:?}");
+    assert_eq!(ends.incomplete_collective_calls, 3, "{ends:?}");
+}
+
 #[test]
 fn what_was_posted_before_a_gap_is_matched_and_what_comes_after_is_not() {
     let mut made = begun(2);

@@ -183,7 +183,9 @@ impl Following {
         });
         all.locations = located.collect();
         self.sites.learn(&own.call_sites, &mut all.call_sites);
-        self.communicators.learn(&self.said.communicators, all);
+        if mem::take(&mut self.said.has_communicators) {
+            self.communicators.learn(&self.said.communicators, all);
+        }
         self.resolve();
     }
 

@@ -84,6 +84,8 @@ pub(super) struct Said {
     pub(super) communicators: BTreeMap<(ProcessId, u32), LocalCommunicator>,
     pub(super) windows: BTreeMap<(ProcessId, u32), Option<u32>>,
     pub(super) opened: BTreeMap<(ProcessId, u32), (Option<u32>, MpiFile)>,
+    /// More is known of communicators, or of who is in them, since somebody has asked for that.
+    pub(super) has_communicators: bool,
     unread: u64,
 }
 
@@ -460,13 +462,17 @@ impl Said {
                 }
             }
             Definition::Node(id, node) => return set(&mut self.own.nodes, id.index(), node),
-            Definition::Process(id, process) => return set(&mut self.own.processes, id.index(), process),
+            Definition::Process(id, process) => {
+                self.has_communicators = true;
+                return set(&mut self.own.processes, id.index(), process);
+            }
             Definition::Location(id, location) => return set(&mut self.own.locations, id.index(), location),
             Definition::CallSite(id, site) => return set(&mut self.own.call_sites, id.index(), site),
             Definition::Communicator(local) => {
                 if self.communicators.len() >= MOST {
                     return false;
                 }
+                self.has_communicators = true;
                 self.communicators.insert((local.process, local.number), local);
             }
             Definition::Window { process, number, communicator } => {

@@ -23,13 +23,16 @@ pub(super) fn probed(chosen: FunctionSet, traffic: bool, ignore_pcontrol: bool, 
     if looks_at_others {
         FunctionId::all().filter(|id| id.is_beginning()).for_each(|id| functions.insert(id));
     }
-    if traffic { with_communicators(functions) } else { functions }
+    if traffic { with_what_handles_mean(functions) } else { functions }
 }
 
-/// Together with what makes, names and frees communicators, so that it is known which one a handle means.
-fn with_communicators(mut functions: FunctionSet) -> FunctionSet {
+/// Together with what makes, names and frees communicators, so that it is known which one a handle means; and with what completes, starts and
+/// gives up requests, where some are made: else they would be under way for ever, and what they have received would be nothing.
+fn with_what_handles_mean(mut functions: FunctionSet) -> FunctionSet {
+    let makes_requests = functions.iter().any(|id| id.function().descriptor().begins_operation());
     for id in FunctionId::all() {
-        if id.function().descriptor().concerns_communicators() {
+        let descriptor = id.function().descriptor();
+        if descriptor.concerns_communicators() || (makes_requests && descriptor.settles_requests()) {
             functions.insert(id);
         }
     }
@@ -63,6 +66,21 @@ mod tests {
     use mpiprobe_functions::by_name;
 
     use super::*;
+
+    #[test]
+    fn requests_that_are_made_are_seen_to_be_complete() {
+        let probed = |names: &str, traffic| {
+            let functions = probed(mpiprobe_functions::select(names).unwrap(), traffic, true, false);
+            functions.iter().map(|id| id.function().name).collect::<Vec<_>>()
+        };
+        let of_messages = probed("Irecv", true);
+        for name in ["MPI_Irecv", "MPI_Waitall", "MPI_Test", "MPI_Request_free", "MPI_Startall", "MPI_Comm_free"] {
+            assert!(of_messages.contains(&name), "{name}");
+        }
+        assert!(!of_messages.contains(&"MPI_Iprobe"));
+        assert!(!probed("Send,Recv", true).contains(&"MPI_Test"));
+        assert_eq!(probed("Irecv", false), ["MPI_Irecv"]);
+    }
 
     #[test]
     fn what_makes_handles_mean_something_is_never_reduced() {

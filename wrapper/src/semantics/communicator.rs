@@ -76,7 +76,10 @@ fn ask(library: &Library, handle: u64) -> Option<(Communicator, Option<Topology>
     let count = |question| Library::ask(question, handle).and_then(|answer| u32::try_from(answer).ok());
     let rank = count(library.comm_rank)?;
     // Only within a group is there a topology.
-    let neighbours = if is_inter { None } else { Neighbours::of(library, handle, rank) };
+    let kind = communicators::kind(&library.layout.constants, handle);
+    let is_predefined = kind != communicator_kind::MADE;
+    let origin = origins::find(handle);
+    let neighbours = if is_inter || is_predefined { None } else { Neighbours::of(library, handle, rank, origin) };
     let degrees = neighbours.as_ref().map_or(Degrees::UNKNOWN, |neighbours| neighbours.degrees);
     let size = count(library.comm_size)?;
     let [first, middle, last] = members(library, handle, is_inter, size);
@@ -89,13 +92,13 @@ fn ask(library: &Library, handle: u64) -> Option<(Communicator, Option<Topology>
         is_inter: u32::from(is_inter),
         first_ns: monotonic_ns(),
         degrees,
-        kind: communicators::kind(&library.layout.constants, handle),
+        kind,
         first,
         middle,
         last,
         ..Communicator::default()
     };
-    Some((found, neighbours.map(|neighbours| neighbours.topology)))
+    Some((found, neighbours.and_then(|neighbours| neighbours.topology)))
 }
 
 /// Some members, which tell it from others: see [`Communicator::first`].

@@ -45,6 +45,11 @@ pub(super) fn keep(handle: u64, origin: Origin) {
     });
 }
 
+/// What was kept.
+pub(super) fn find(handle: u64) -> Option<Origin> {
+    with(|entries| entries.iter().find(|(known, _)| *known == handle && handle != 0).map(|(_, origin)| *origin))
+}
+
 /// Takes out what was kept.
 pub(super) fn take(handle: u64) -> Option<Origin> {
     with(|entries| {

@@ -4,12 +4,14 @@
 use core::ffi::c_int;
 
 use mpiprobe_common::{
-    flow::{Degrees, MOST_NEIGHBOURS, Topology, topology_kind},
+    descriptor::topology,
+    flow::{Degrees, MOST_NEIGHBOURS, Origin, Topology, topology_kind},
     layout::handle_kind,
     rules::topology::{Grid, MOST_DIMENSIONS},
 };
 
-use super::library::Library;
+use super::{communicator, library::Library};
+use crate::entry::DESCRIPTORS;
 
 /// What `MPI_Topo_test` answers.
 struct Kinds {
@@ -29,12 +31,49 @@ fn kinds(library: &Library) -> Kinds {
 /// Neighbours that are known. Lists that there is no room for are of no kind.
 pub(super) struct Neighbours {
     pub(super) degrees: Degrees,
-    pub(super) topology: Topology,
+    /// `None`: they are written down already.
+    pub(super) topology: Option<Topology>,
 }
 
 impl Neighbours {
     /// `None`: there are none, or the library does not tell.
-    pub(super) fn of(library: &Library, handle: u64, rank: u32) -> Option<Self> {
+    ///
+    /// What kind they are of is told by the function that has made the communicator, where that was seen: Open MPI 5.0 says of a graph out of a
+    /// grid that it is a grid, and of a copy of one too, and asked for its dimensions it reads what is not there.
+    pub(super) fn of(library: &Library, handle: u64, rank: u32, origin: Option<Origin>) -> Option<Self> {
+        let made_by = origin.and_then(|origin| {
+            Some((origin, DESCRIPTORS.get(usize::try_from(origin.made_by_plus_1.checked_sub(1)?).ok()?)?))
+        });
+        let Some((origin, descriptor)) = made_by else {
+            // Only such libraries are known to answer right.
+            return if library.layout.handles == handle_kind::POINTER {
+                None
+            } else {
+                Self::asked(library, handle, rank)
+            };
+        };
+        match descriptor.topology {
+            topology::SAME => {
+                let degrees = communicator::facts(origin.parent)?.degrees;
+                Some(Self { degrees, topology: None })
+            }
+            topology::GRAPH => Self::in_graph(library, handle, rank),
+            topology::ADJACENT => Self::in_distributed_graph(library, handle, rank),
+            topology::CARTESIAN | topology::PART => Self::asked_for(library, handle, kinds(library).cartesian)
+                .then(|| Self::in_grid(library, handle, rank))
+                .flatten(),
+            // Made in parts by all processes, or of no kind.
+            _ => Self::asked_for(library, handle, kinds(library).distributed)
+                .then(|| Self::in_distributed_graph(library, handle, rank))
+                .flatten(),
+        }
+    }
+
+    fn asked_for(library: &Library, handle: u64, kind: c_int) -> bool {
+        Library::ask(library.topo_test, handle) == Some(kind)
+    }
+
+    fn asked(library: &Library, handle: u64, rank: u32) -> Option<Self> {
         let (kinds, kind) = (kinds(library), Library::ask(library.topo_test, handle)?);
         if kind == kinds.cartesian {
             Self::in_grid(library, handle, rank)
@@ -63,7 +102,7 @@ impl Neighbours {
         {
             topology.kind = topology_kind::BOTH_WAYS;
         }
-        Some(Self { degrees: Degrees::new(degree, degree, 0), topology })
+        Some(Self { degrees: Degrees::new(degree, degree, 0), topology: Some(topology) })
     }
 
     fn in_distributed_graph(library: &Library, handle: u64, rank: u32) -> Option<Self> {
@@ -87,7 +126,7 @@ impl Neighbours {
             let result = unsafe { list(handle, sources, first, of_first, destinations, second, of_second) };
             topology.kind = if result == 0 { topology_kind::GRAPH } else { 0 };
         }
-        Some(Self { degrees: Degrees::new(indegree, outdegree, 0), topology })
+        Some(Self { degrees: Degrees::new(indegree, outdegree, 0), topology: Some(topology) })
     }
 
     fn in_grid(library: &Library, handle: u64, rank: u32) -> Option<Self> {
@@ -112,7 +151,7 @@ impl Neighbours {
                 return None;
             }
         }
-        Some(Self { degrees: grid.degrees(count), topology })
+        Some(Self { degrees: grid.degrees(count), topology: Some(topology) })
     }
 }
 

@@ -70,8 +70,7 @@ fn key<'a>(known: &MemberView<'a>, parent: u64) -> Key<'a> {
             // Each side calls the other one remote.
             let own = [facts.size.into(), facts.first.into(), 0, 0];
             let other = [facts.remote_size.into(), facts.last.into(), 0, 0];
-            // Each makes it from another one.
-            Some((facts.context, parent::ANY, if own < other { [own, other] } else { [other, own] }))
+            Some((facts.context, parent, if own < other { [own, other] } else { [other, own] }))
         }
         _ => {
             let members = [facts.size.into(), facts.first.into(), facts.middle.into(), facts.last.into()];
@@ -122,13 +121,17 @@ impl<'a> Recognised<'a> {
         let worlds =
             records.iter().filter(is_world).map(|known| ((known.process, known.communicator.number), parent::WORLD));
         let mut numbers: HashMap<(u32, u32), u64> = worlds.collect();
+        let inter = records.iter().filter(|known| known.facts().is_inter != 0);
+        let inter: HashSet<(u32, u32)> = inter.map(|known| (known.process, known.communicator.number)).collect();
         let mut next = parent::MADE;
         let mut by_key: BTreeMap<Key<'_>, Vec<Group<'_>>> = BTreeMap::new();
         for known in records {
             let was_made = known.facts().made_by_plus_1 != 0;
             let is_counted = was_made && known.facts().context == 0;
-            // It was made before, and is known by now.
-            let parent = numbers.get(&(known.process, known.facts().parent)).copied().filter(|_| is_counted);
+            // It was made before, and is known by now. Each side makes an inter-communicator from another one, but for copies.
+            let place = (known.process, known.facts().parent);
+            let is_of_all = is_counted && (known.facts().is_inter == 0 || inter.contains(&place));
+            let parent = numbers.get(&place).copied().filter(|_| is_of_all);
             let groups = by_key.entry(key(&known, parent.unwrap_or(parent::ANY))).or_default();
             let fitting = if is_counted {
                 // A process that counts itself has seen all of them made, and does not know the library's number: the n-th one with

@@ -51,7 +51,8 @@ pub(super) fn unite(
     locals.sort_by_key(|local| given(local).is_none());
     for local in locals {
         // It was made before, and is known by now.
-        let parent = local.parent.and_then(|parent| numbers.get(&(local.process, parent)).copied());
+        let parent = local.parent.filter(|&parent| is_made_by_all(local, known.get(&(local.process, parent))));
+        let parent = parent.and_then(|parent| numbers.get(&(local.process, parent)).copied());
         let same = by_key.entry(key(local, job(local), parent)).or_default();
         let id = given(local);
         let found = match id {
@@ -230,9 +231,14 @@ fn key<'a>(local: &LocalCommunicator, job: Option<&'a str>, parent: Option<Commu
     // Each side of an inter-communicator calls the other one remote.
     let mut sides = [own_side(local), other_side(local).unwrap_or(NOBODY)];
     sides.sort_unstable();
-    // Each side of an inter-communicator makes it from another one.
-    let parent = parent.filter(|_| local.was_made && local.context == 0 && local.remote_size == 0);
     (job, kind, local.context, parent, sides)
+}
+
+/// Whether only what it was made from tells it from others, and is one for all its members: each side makes an inter-communicator from another
+/// one, but for copies.
+fn is_made_by_all(local: &LocalCommunicator, parent: Option<&LocalCommunicator>) -> bool {
+    let is_copy = || parent.is_some_and(|parent| parent.remote_size != 0);
+    local.was_made && local.context == 0 && (local.remote_size == 0 || is_copy())
 }
 
 #[cfg(test)]

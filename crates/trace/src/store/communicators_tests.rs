@@ -98,6 +98,29 @@ fn out_of_different_ones_threads_may_make_others_in_any_order() {
 }
 
 #[test]
+fn copies_of_different_inter_communicators_may_be_made_in_any_order() {
+    // Two of one process on each side.
+    let inter = |process: u32, number| LocalCommunicator {
+        remote_size: 1,
+        rank: 0,
+        outline: [Some(process), None, Some(1 - process)],
+        ..made(process, number, &[process])
+    };
+    let of = |process, parents: [u32; 2]| {
+        let [first, second] = parents;
+        let bridges = [2, 3].map(|number| inter(process, number));
+        let copies = [(4, first), (5, second)];
+        let copies =
+            copies.map(|(number, parent)| LocalCommunicator { parent: Some(parent), ..inter(process, number) });
+        [bridges, copies].concat()
+    };
+    let (communicators, numbers) = united([of(0, [2, 3]), of(1, [3, 2])].concat(), 2);
+    assert_eq!(communicators.len(), 4);
+    let number = |process, number| numbers[&(ProcessId(process), number)];
+    assert_eq!((number(0, 4), number(0, 5)), (number(1, 5), number(1, 4)));
+}
+
+#[test]
 fn who_comes_late_is_not_taken_for_what_is_known() {
     // All have said of the second one with these members that they use it, and nobody yet that there is a first one.
     let second: Vec<_> = (0..3).map(|rank| made(rank, 3, &[0, 1, 2])).collect();

@@ -113,10 +113,11 @@ const MOST_STRIDE: u64 = 1 << 14;
 /// Handle of the first datatype of a value and an index, and how many there are.
 const FIRST_PAIR: u32 = 0x8c00_0000;
 const PAIRS: u32 = 5;
-/// Handle of the first request that is complete from the start, and how many there are where they have a table: one for each kind of
-/// operation, in all releases that were looked at.
+/// Handle of the first request that is complete from the start, and how many there are where they have a table, at least and at most: one for
+/// each kind of operation, of which later releases have more.
 const FIRST_COMPLETE: u32 = 0x6c00_0000;
 const COMPLETE: u32 = 9;
+const MOST_COMPLETE: u32 = 16;
 /// The same of a library that makes them itself (Intel MPI).
 const MADE: u32 = 4;
 
@@ -242,12 +243,16 @@ fn set_complete<M: Memory>(search: &Search, seen: u32, layout: &mut Layout, memo
         return Some(());
     }
     let (first, stride) = (layout.constants.request_complete_first, layout.requests.objects.stride as u64);
-    let last = first.wrapping_add((COMPLETE - 1) as u64 * stride);
-    let is = |address: u64, index: u32| integer(memory, address, 4) == Some((FIRST_COMPLETE + index) as u64);
-    if seen & found::COMPLETE == 0 || !is(first.wrapping_add(stride), 1) || !is(last, COMPLETE - 1) {
+    let place = |index: u32| first.wrapping_add(index as u64 * stride);
+    let is = |index: u32| integer(memory, place(index), 4) == Some((FIRST_COMPLETE + index) as u64);
+    if seen & found::COMPLETE == 0 || !is(1) || !is(COMPLETE - 1) {
         return None;
     }
-    layout.constants.request_complete_last = last;
+    let mut count = COMPLETE;
+    while count < MOST_COMPLETE && is(count) {
+        count += 1;
+    }
+    layout.constants.request_complete_last = place(count - 1);
     Some(())
 }
 

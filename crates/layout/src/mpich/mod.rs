@@ -163,7 +163,7 @@ fn complete_requests(layout: &Layout, target: &Target<'_>) -> Option<(u64, u64)>
     }
     // Handles are addresses of objects in the table of predefined ones.
     let table = predefined::REQUESTS.find(target).filter(|table| table.stride == objects.stride)?;
-    let length = u64::from(predefined::REQUESTS.count - 1) * u64::from(table.stride);
+    let length = u64::from(predefined::REQUESTS.length(target, &table) - 1) * u64::from(table.stride);
     Some((table.start, table.start.saturating_add(length)))
 }
 

@@ -33,7 +33,7 @@ pub(super) const PAIRS: Predefined = Predefined {
     count: 5,
     counted: true,
 };
-/// One for each kind of operation: requests that are complete from the start.
+/// One for each kind of operation: requests that are complete from the start. Later releases have more kinds: [`Predefined::length`].
 pub(super) const REQUESTS: Predefined = Predefined {
     symbols: ["MPIR_Request_builtin", "MPIR_Request_builtins"],
     first: 0x6c00_0000,
@@ -44,7 +44,20 @@ pub(super) const REQUESTS: Predefined = Predefined {
 /// How far apart objects may be, in bytes: they have some hundred, some more with each network.
 const STRIDES: std::ops::RangeInclusive<u32> = 128..=16384;
 
+/// No table of objects of one for each kind is longer.
+const LONGEST: u32 = 16;
+
 impl Predefined {
+    /// How many objects there are, of those that are found in a table.
+    pub(super) fn length(self, target: &Target<'_>, table: &TableLocation) -> u32 {
+        let is = |index: &u32| {
+            let place = table.start.checked_add(u64::from(*index) * u64::from(table.stride));
+            let header = place.and_then(|address| target.memory.word(address));
+            header.is_some_and(|header| header & 0xffff_ffff == u64::from(self.first + index))
+        };
+        (self.count..LONGEST).find(|index| !is(index)).unwrap_or(LONGEST)
+    }
+
     /// The table; `None` as long as the library has not made the objects.
     pub(super) fn find(self, target: &Target<'_>) -> Option<TableLocation> {
         if let Some(start) = self.symbols.iter().find_map(|symbol| target.address(symbol).ok()) {

@@ -358,7 +358,7 @@ fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
         (ends.contradictions, "pairs of sends and receives that do not fit together"),
         (
             ends.of_partial_groups,
-            "collective calls over communicators whose members are not all recorded, or not known",
+            "collective calls over inter-communicators, or over communicators whose members are not all recorded, or not known",
         ),
         (ends.incomplete_collective_calls, "collective calls that others have not made, or not been seen to make"),
         (ends.unknown_neighbours, "collective calls over neighbourhoods that are not known"),

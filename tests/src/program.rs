@@ -133,6 +133,8 @@ pub const COMMUNICATOR_ORDERS: Program = program("communicator_orders", Language
 pub const COMMUNICATOR_THREADS: Program = program("communicator_threads", Language::C, &["communicator_threads.c"]);
 /// Ranks that have counting switched off for some steps. Three ranks.
 pub const SWITCHED_OFF: Program = program("switched_off", Language::C, &["switched_off.c"]);
+/// A distributed graph out of a grid.
+pub const GRAPH_OF_GRID: Program = program("graph_of_grid", Language::C, &["graph_of_grid.c"]);
 /// Messages that are received after the communicator was freed over which they were matched. Three ranks.
 pub const FREED_MESSAGE: Program = program("freed_message", Language::C, &["freed_message.c", "gate.h"]);
 /// Operations that are completed by calls that are not counted. Two ranks.

@@ -141,3 +141,45 @@ pub fn messages_over_freed_communicators(mpi: Mpi, engine: &str) -> Result<(), F
     }
     Ok(())
 }
+
+/// Of messages whose requests are completed by functions that were not chosen, it is known what has come; and those functions are not counted.
+///
+/// Invariant ONLY-CHOSEN.
+pub fn requests_of_chosen_functions(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    const ITERATIONS: u64 = 40;
+    let job = Job::builder(mpi, program::RING).ranks(2).args([ITERATIONS.to_string()]);
+    let mut job = job.run_by(engine, ["--functions", "Isend,Irecv"])?.spawn()?;
+    job.wait()?.success()?;
+    let profile = job.profile()?;
+    for rank in 0..2 {
+        let row = profile.rank(rank).ok_or("a rank is missing")?;
+        let calls: Vec<(&str, u64)> = row.completed().into_iter().collect();
+        let flows = row.traffic.iter().flat_map(|traffic| &traffic.flows).filter(|flow| flow.function == "MPI_Irecv");
+        let received: u64 = flows.map(|flow| flow.received_bytes).sum();
+        let pending = row.traffic.iter().map(|traffic| traffic.pending.len()).sum::<usize>();
+        if calls != [("MPI_Irecv", ITERATIONS), ("MPI_Isend", ITERATIONS)]
+            || (received, pending) != (ITERATIONS * 64 * 1024, 0)
+            || !profile.complete
+        {
+            return Err(
+                format!("rank {rank}: {calls:?}, {received} bytes, {pending} pending, {}", profile.complete).into()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A program with a communicator whose library does not know what it is runs on, and its calls over it are counted.
+pub fn graph_out_of_a_grid(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    let job = Job::builder(mpi, program::GRAPH_OF_GRID).ranks(3);
+    let mut job = job.run_by(engine, [] as [&str; 0])?.spawn()?;
+    job.wait()?.success()?;
+    let profile = job.profile()?;
+    for rank in 0..3 {
+        let row = profile.rank(rank).ok_or("a rank is missing")?;
+        if row.completed().get("MPI_Barrier") != Some(&5) {
+            return Err(format!("rank {rank}: {:?}", row.completed()).into());
+        }
+    }
+    Ok(())
+}

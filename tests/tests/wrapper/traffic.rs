@@ -10,7 +10,10 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::expect_all_completed;
-use mpiprobe_tests::traffic::{bounded, differences, hide, messages_over_freed_communicators, seen, take_sums, told};
+use mpiprobe_tests::traffic::{
+    bounded, differences, graph_out_of_a_grid, hide, messages_over_freed_communicators, requests_of_chosen_functions,
+    seen, take_sums, told,
+};
 use mpiprobe_tests::{Job, Language, Mpi, Program, Requirement, program, requirement};
 
 use crate::check::complete;
@@ -58,6 +61,10 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         cases.push(HPCC);
     }
     let mut tests: Vec<Trial> = cases.into_iter().map(|case| case_trial(mpi, case)).collect();
+    tests.push(trial(mpi, Language::C, "requests_of_chosen_functions", move || {
+        requests_of_chosen_functions(mpi, "wrapper")
+    }));
+    tests.push(trial(mpi, Language::C, "a_graph_out_of_a_grid", move || graph_out_of_a_grid(mpi, "wrapper")));
     tests.push(trial(mpi, Language::C, "messages_over_freed_communicators", move || {
         messages_over_freed_communicators(mpi, "wrapper")
     }));

@@ -129,6 +129,13 @@ struct Request {
     joint: Option<Joint>,
 }
 
+impl Request {
+    /// Whether no end of it is written.
+    const fn is_loose(&self) -> bool {
+        !self.sends && !self.receives && self.joint.is_none()
+    }
+}
+
 /// A call that has not returned yet.
 #[derive(Clone, Copy, Debug)]
 struct Frame {
@@ -390,7 +397,14 @@ impl<'a> ProcessWriter<'a> {
                 }
                 Ok(())
             }
-            Change::Cancelled | Change::Failed | Change::Released => {
+            Change::Cancelled => {
+                // Who has given up a message has left out no end of one.
+                if self.requests.remove(&request).is_some_and(|known| known.is_loose()) {
+                    self.written.loose = self.written.loose.saturating_sub(1);
+                }
+                Ok(())
+            }
+            Change::Failed | Change::Released => {
                 self.requests.remove(&request);
                 Ok(())
             }
@@ -555,7 +569,8 @@ impl Translator<'_> {
     }
 
     fn act(&self, operation: &Operation) -> Act {
-        match communication(operation.function) {
+        let kind = communication(operation.function);
+        match kind {
             Communication::Collective(Pattern::Common) => self.window(operation),
             Communication::Collective(_) => self.joint(operation).unwrap_or(Act::Nothing),
             Communication::Probe
@@ -573,6 +588,10 @@ impl Translator<'_> {
                     found
                 };
                 let (send, receive) = (message(operation.send), message(operation.receive));
+                // Whose message it is, the probe knows that has found it.
+                if kind == Communication::MatchedReceive {
+                    outside = 0;
+                }
                 Act::Messages { send, receive, outside }
             }
         }

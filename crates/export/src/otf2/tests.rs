@@ -8,7 +8,7 @@ use std::{
 };
 
 use mpiprobe_replay::Clocks;
-use mpiprobe_trace::{Call, HandMade, LocationId, PhaseChange, ProcessId, Span, Trace as _, call};
+use mpiprobe_trace::{Call, Change, HandMade, LocationId, Partner, PhaseChange, ProcessId, Span, Trace as _, call};
 
 use super::{Archive, ArchiveFile, Otf2Options, write};
 use crate::{Exported, Selection};
@@ -101,6 +101,30 @@ fn otf2_print_finds_every_record_and_nothing_to_complain_of() {
     }
     assert_eq!(count(&text, "ENTER"), count(&text, "LEAVE"));
     assert_eq!(count(&text, "ENTER"), 27 + 3 + 2 + 3, "calls, programs, call sites, phases\n{text}");
+}
+
+#[test]
+fn messages_that_were_given_up_or_found_by_a_probe_have_left_out_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut made = HandMade::of_ranks(2);
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Init", 10, 20)));
+    let given_up = call("MPI_Irecv", 100, 110).from(0, 7, 8).posts(1);
+    made.add(1, given_up.clone());
+    made.add(1, call("MPI_Cancel", 120, 130));
+    made.add(1, call("MPI_Wait", 140, 150).changes(&given_up, Change::Cancelled));
+    made.add(0, call("MPI_Send", 200, 210).to(1, 3, 8));
+    let found = call("MPI_Mprobe", 190, 220).from(0, 3, 8).posts(2);
+    let mut taken = call("MPI_Imrecv", 230, 240).from(0, 3, 8).completes(&found).posts(3);
+    if let Some(receive) = &mut taken.operation.receive {
+        receive.partner = Partner::Unknown;
+    }
+    let complete = call("MPI_Wait", 250, 260).completes(&call("MPI_Irecv", 230, 240).from(0, 3, 8).posts(3));
+    made.add(1, found);
+    made.add(1, taken);
+    made.add(1, complete);
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 300, 310)));
+    let exported = exported(&made, folder.path(), Span::ALL, false);
+    assert_eq!((exported.messages, exported.loose_ends), (1, 0), "{exported:?}");
 }
 
 #[test]

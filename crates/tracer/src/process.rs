@@ -305,10 +305,7 @@ impl Recorded {
             if known.is_some() {
                 self.define_made_before(number, names);
             }
-            let parent = self.define(number, &known.unwrap_or_default(), names);
-            if let Some(parent) = parent {
-                self.communicator(parent, names);
-            }
+            self.define(number, known.unwrap_or_default(), names);
         }
         Some(CommunicatorId(number))
     }
@@ -329,19 +326,24 @@ impl Recorded {
             if !self.communicators.contains_key(&before)
                 && let Some(known) = self.referred.communicator(before).filter(|known| known.facts.made_by_plus_1 != 0)
             {
-                self.define(before, &known, names);
+                self.define(before, known, names);
             }
         }
         self.next_communicator = self.next_communicator.max(number);
     }
 
-    /// Gives the number of the one that it was made from.
-    fn define(&mut self, number: u32, known: &CommunicatorSnapshot, names: &mut Names) -> Option<u32> {
-        let local = self.local(number, known);
-        let parent = local.parent;
-        self.communicators.insert(number, local.clone());
-        names.definitions.push(Definition::Communicator(local));
-        parent
+    /// Defines one with all that it was made from, which tells it from others, too.
+    fn define(&mut self, number: u32, known: CommunicatorSnapshot, names: &mut Names) {
+        let mut next = Some((number, known));
+        while let Some((number, known)) = next {
+            let local = self.local(number, &known);
+            let parent = local.parent;
+            self.communicators.insert(number, local.clone());
+            names.definitions.push(Definition::Communicator(local));
+            let has_room = self.communicators.len() < MOST_COMMUNICATORS;
+            let parent = parent.filter(|parent| has_room && !self.communicators.contains_key(parent));
+            next = parent.map(|parent| (parent, self.referred.communicator(parent).unwrap_or_default()));
+        }
     }
 
     fn local(&mut self, number: u32, known: &CommunicatorSnapshot) -> LocalCommunicator {

@@ -152,7 +152,22 @@ pub struct Totals {
     pub efficiency: Option<Efficiency>,
 }
 
+/// Why requests may be complete that nobody has seen to be.
+pub(crate) const COMPLETED_UNSEEN: &str = "requests were made and not seen to be complete, which MPI_Test or the like may have completed: such functions were not chosen (--functions)";
+
 impl Profile {
+    /// Functions that complete requests were not looked at: those that are left may be complete, and what they have received is not known.
+    pub fn leave_requests_open(&mut self) {
+        let is_left = |rank: &RankProfile| {
+            rank.losses.requests_not_followed > 0
+                || rank.traffic.as_ref().is_some_and(|traffic| !traffic.pending.is_empty())
+        };
+        if self.ranks.iter().any(is_left) {
+            self.incomplete_because.push(COMPLETED_UNSEEN.to_owned());
+            self.complete = false;
+        }
+    }
+
     /// Takes in what the observer may cost, and estimates by process and function of calls that were not all counted.
     pub fn limit(&mut self, budget: Budget, estimates: &[(u32, Name, Estimate)]) {
         for &(pid, function, estimate) in estimates {

@@ -1,6 +1,6 @@
 //! What is counted, and what is probed: what it cannot be understood without, too.
 
-use mpiprobe_common::descriptor::{NONE, completion, flags, frees};
+use mpiprobe_common::descriptor::{Descriptor, NONE, completion, flags, frees};
 use mpiprobe_functions::{FunctionId, FunctionSet, Group};
 
 /// The functions whose calls are counted: those that the user has chosen, and what programs mark phases by.
@@ -27,16 +27,34 @@ pub(super) fn probed(chosen: FunctionSet, traffic: bool, ignore_pcontrol: bool, 
 }
 
 /// Together with what makes, names and frees communicators, so that it is known which one a handle means; and with what completes, starts and
-/// gives up requests, where some are made: else they would be under way for ever, and what they have received would be nothing.
+/// gives up requests, where some are made: else they would be under way for ever, and what they have received would be nothing. What asks again
+/// and again is left to whoever chooses it: its cost would be in nobody's account.
 fn with_what_handles_mean(mut functions: FunctionSet) -> FunctionSet {
-    let makes_requests = functions.iter().any(|id| id.function().descriptor().begins_operation());
+    let makes = makes_requests(functions);
     for id in FunctionId::all() {
         let descriptor = id.function().descriptor();
-        if descriptor.concerns_communicators() || (makes_requests && descriptor.settles_requests()) {
+        if descriptor.concerns_communicators() || (makes && descriptor.settles_requests() && !is_polling(&descriptor)) {
             functions.insert(id);
         }
     }
     functions
+}
+
+/// Whether requests are made by functions that were chosen, and may be completed by others that are not looked at.
+pub(super) fn leaves_requests(chosen: FunctionSet) -> bool {
+    let settles = |id: FunctionId| {
+        let descriptor = id.function().descriptor();
+        descriptor.settles_requests() && is_polling(&descriptor)
+    };
+    makes_requests(chosen) && FunctionId::all().any(|id| settles(id) && !chosen.contains(id))
+}
+
+fn makes_requests(functions: FunctionSet) -> bool {
+    functions.iter().any(|id| id.function().descriptor().begins_operation())
+}
+
+fn is_polling(descriptor: &Descriptor) -> bool {
+    descriptor.flags & flags::POLLING != 0
 }
 
 /// The links of their own that functions have which may be sampled: they are probed together.
@@ -56,8 +74,8 @@ pub(super) fn unit_of(id: FunctionId) -> Option<u16> {
         && descriptor.new_scope == NONE
         && descriptor.message == NONE
         && !matches!(descriptor.completion, completion::FREES | completion::BEGINS | completion::ENDS);
-    let is_polling = descriptor.flags & flags::POLLING != 0;
-    let number = if is_polling { u16::from(u8::MAX) + 1 + id.number() } else { u16::from(descriptor.group) };
+    let number =
+        if is_polling(&descriptor) { u16::from(u8::MAX) + 1 + id.number() } else { u16::from(descriptor.group) };
     (may_be_reduced && keeps_handles).then_some(number)
 }
 
@@ -74,12 +92,14 @@ mod tests {
             functions.iter().map(|id| id.function().name).collect::<Vec<_>>()
         };
         let of_messages = probed("Irecv", true);
-        for name in ["MPI_Irecv", "MPI_Waitall", "MPI_Test", "MPI_Request_free", "MPI_Startall", "MPI_Comm_free"] {
+        for name in ["MPI_Irecv", "MPI_Waitall", "MPI_Request_free", "MPI_Startall", "MPI_Comm_free"] {
             assert!(of_messages.contains(&name), "{name}");
         }
-        assert!(!of_messages.contains(&"MPI_Iprobe"));
-        assert!(!probed("Send,Recv", true).contains(&"MPI_Test"));
+        assert!(!of_messages.contains(&"MPI_Test"), "nobody has asked for what that costs");
+        assert!(!probed("Send,Recv", true).contains(&"MPI_Wait"));
         assert_eq!(probed("Irecv", false), ["MPI_Irecv"]);
+        let leaves = |names: &str| leaves_requests(mpiprobe_functions::select(names).unwrap());
+        assert_eq!(["Irecv", "default,-Test", "default", "Send,Recv"].map(leaves), [true, true, false, false]);
     }
 
     #[test]

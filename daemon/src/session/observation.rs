@@ -21,7 +21,7 @@ use super::{
     coverage::{Coverage, Late, files_of},
     error::SessionError,
     found::found,
-    functions::counted,
+    functions::{counted, leaves_requests},
     host,
     jobs::ChosenJobs,
     kernel::{Kernel, reaches_own_only, room},
@@ -41,6 +41,8 @@ use super::{
 struct Asked {
     nested: bool,
     traffic: bool,
+    /// Requests may be completed by functions that are not looked at.
+    leaves_requests: bool,
     communicators: Vec<String>,
     /// Call sites by name in every look, not in the last one only.
     sites: bool,
@@ -144,6 +146,7 @@ impl Observation {
             asked: Asked {
                 nested: options.nested,
                 traffic: options.traffic,
+                leaves_requests: options.traffic && leaves_requests(options.functions),
                 communicators: options.communicators.clone(),
                 sites: options.json || options.is_viewed,
             },
@@ -582,6 +585,9 @@ impl Observation {
         });
         profile.wait_states = self.traced.as_ref().and_then(TracedProcesses::wait_states);
         limiter.complete(kernel, process_table, &mut profile);
+        if self.asked.leaves_requests {
+            profile.leave_requests_open();
+        }
         if end.is_some() {
             sites.tell_unnamed();
         }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{Cause, Change, Waiting, causes, is_unusually_long, longest, waiting};
 use crate::{
     Doing, Finding, Found, FunctionProfile, OpenCallInfo, PartnerAtPlace, Profile, RankAtPlace, RankProfile, RankState,
-    SaturatingSum as _, Standstill, TimeAtPlace, names::Name,
+    SaturatingSum as _, Standstill, TimeAtPlace, names::Name, profile::COMPLETED_UNSEEN,
 };
 
 /// How long others have waited for a rank until that is told of, ns: ranks wait for each other all the time.
@@ -198,6 +198,9 @@ fn requests_never_completed(profile: &Profile) -> Option<Finding> {
         let completed = rank.functions.iter().any(|row| row.name == FINALIZE && row.calls > 0);
         rank.state == RankState::Ended && (completed || rank.open_calls.iter().any(|call| call.function == FINALIZE))
     };
+    if profile.incomplete_because.iter().any(|why| why == COMPLETED_UNSEEN) {
+        return None;
+    }
     // What was lost may have completed them, and what was not to be counted.
     let is_complete = |rank: &&RankProfile| rank.losses.are_none() && rank.calls_while_off == 0;
     let left = profile.ranks.iter().filter(has_finished).filter(is_complete).filter_map(|rank| {

@@ -38,6 +38,7 @@ use super::{
 
 /// What else the profile is to say than what is counted in any case, and how.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a thing of its own that may be asked for")]
 struct Asked {
     nested: bool,
     traffic: bool,

@@ -7,7 +7,7 @@ use mpiprobe_functions::Group;
 
 use crate::profiler::Flow;
 use crate::truth::{Image, Peer};
-use crate::{Job, Mpi, Rank, program};
+use crate::{Job, JobBuilder, Mpi, Profile, Rank, program};
 
 /// Function with the one that started it, size of the communicator, and who was at the other end.
 pub type Key = (String, usize, String);
@@ -117,13 +117,17 @@ pub fn take_sums(traffic: &mut Sums, functions: &BTreeMap<String, u64>) -> BTree
     sums
 }
 
+/// Of a job that an engine observes from its start, and that is successful.
+fn profile_of(job: JobBuilder, engine: &str, options: &[&str]) -> Result<Profile, Failed> {
+    let mut job = job.run_by(engine, options)?.spawn()?;
+    job.wait()?.success()?;
+    Ok(job.profile()?)
+}
+
 /// `programs/freed_message.c` gets its messages by an engine as it does without, and so many bytes are received over communicators that are known;
 /// from whom cannot be found out any more.
 pub fn messages_over_freed_communicators(mpi: Mpi, engine: &str) -> Result<(), Failed> {
-    let job = Job::builder(mpi, program::FREED_MESSAGE).ranks(3);
-    let mut job = job.run_by(engine, [] as [&str; 0])?.spawn()?;
-    job.wait()?.success()?;
-    let profile = job.profile()?;
+    let profile = profile_of(Job::builder(mpi, program::FREED_MESSAGE).ranks(3), engine, &[])?;
     for rank in 0..3 {
         let row = profile.rank(rank).ok_or("a rank is missing")?;
         for (function, bytes) in [("MPI_Mrecv", 40), ("MPI_Imrecv", 20)] {
@@ -148,9 +152,7 @@ pub fn messages_over_freed_communicators(mpi: Mpi, engine: &str) -> Result<(), F
 pub fn requests_of_chosen_functions(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const ITERATIONS: u64 = 40;
     let job = Job::builder(mpi, program::RING).ranks(2).args([ITERATIONS.to_string()]);
-    let mut job = job.run_by(engine, ["--functions", "Isend,Irecv"])?.spawn()?;
-    job.wait()?.success()?;
-    let profile = job.profile()?;
+    let profile = profile_of(job, engine, &["--functions", "Isend,Irecv"])?;
     for rank in 0..2 {
         let row = profile.rank(rank).ok_or("a rank is missing")?;
         let calls: Vec<(&str, u64)> = row.completed().into_iter().collect();
@@ -171,10 +173,7 @@ pub fn requests_of_chosen_functions(mpi: Mpi, engine: &str) -> Result<(), Failed
 
 /// A program with a communicator whose library does not know what it is runs on, and its calls over it are counted.
 pub fn graph_out_of_a_grid(mpi: Mpi, engine: &str) -> Result<(), Failed> {
-    let job = Job::builder(mpi, program::GRAPH_OF_GRID).ranks(3);
-    let mut job = job.run_by(engine, [] as [&str; 0])?.spawn()?;
-    job.wait()?.success()?;
-    let profile = job.profile()?;
+    let profile = profile_of(Job::builder(mpi, program::GRAPH_OF_GRID).ranks(3), engine, &[])?;
     for rank in 0..3 {
         let row = profile.rank(rank).ok_or("a rank is missing")?;
         if row.completed().get("MPI_Barrier") != Some(&5) {

@@ -215,12 +215,7 @@ pub fn communicators_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     // MPI_Init and MPI_Finalize, communicators made, and what is called over them.
     const COLLECTIVE: u64 = 2 + 3 + 2 + 2 * 20;
     let states = job_agrees(Job::builder(mpi, program::COMMUNICATOR_ORDERS).ranks(RANKS), engine)?;
-    if matched(&states) == [Some(1), Some(u64::from(RANKS) * COLLECTIVE)]
-        && states.get("complete") == Some(&Value::Bool(true))
-    {
-        return Ok(());
-    }
-    Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
+    expect_all_matched(&states, 1, u64::from(RANKS) * COLLECTIVE)
 }
 
 /// `communicator_threads`: what threads make at once is told apart by what they make it from.
@@ -231,9 +226,12 @@ pub fn communicators_of_threads_agree(mpi: Mpi, engine: &str) -> Result<(), Fail
     const COLLECTIVE: u64 = 2 + 2 + 2 * 2 * ROUNDS;
     let states = job_agrees(Job::builder(mpi, program::COMMUNICATOR_THREADS).ranks(RANKS), engine)?;
     let ranks = u64::from(RANKS);
-    if matched(&states) == [Some(ranks * 2 * ROUNDS), Some(ranks * COLLECTIVE)]
-        && states.get("complete") == Some(&Value::Bool(true))
-    {
+    expect_all_matched(&states, ranks * 2 * ROUNDS, ranks * COLLECTIVE)
+}
+
+fn expect_all_matched(states: &Value, messages: u64, collective_calls: u64) -> Result<(), Failed> {
+    let is_complete = states.get("complete") == Some(&Value::Bool(true));
+    if is_complete && matched(states) == [Some(messages), Some(collective_calls)] {
         return Ok(());
     }
     Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())

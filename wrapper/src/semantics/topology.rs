@@ -44,37 +44,22 @@ impl Neighbours {
         let made_by = origin.and_then(|origin| {
             Some((origin, DESCRIPTORS.get(usize::try_from(origin.made_by_plus_1.checked_sub(1)?).ok()?)?))
         });
-        let Some((origin, descriptor)) = made_by else {
+        let (kinds, answer) = (kinds(library), || Library::ask(library.topo_test, handle));
+        let kind = match made_by {
             // Only such libraries are known to answer right.
-            return if library.layout.handles == handle_kind::POINTER {
-                None
-            } else {
-                Self::asked(library, handle, rank)
-            };
-        };
-        match descriptor.topology {
-            topology::SAME => {
-                let degrees = communicator::facts(origin.parent)?.degrees;
-                Some(Self { degrees, topology: None })
-            }
-            topology::GRAPH => Self::in_graph(library, handle, rank),
-            topology::ADJACENT => Self::in_distributed_graph(library, handle, rank),
-            topology::CARTESIAN | topology::PART => Self::asked_for(library, handle, kinds(library).cartesian)
-                .then(|| Self::in_grid(library, handle, rank))
-                .flatten(),
-            // Made in parts by all processes, or of no kind.
-            _ => Self::asked_for(library, handle, kinds(library).distributed)
-                .then(|| Self::in_distributed_graph(library, handle, rank))
-                .flatten(),
-        }
-    }
-
-    fn asked_for(library: &Library, handle: u64, kind: c_int) -> bool {
-        Library::ask(library.topo_test, handle) == Some(kind)
-    }
-
-    fn asked(library: &Library, handle: u64, rank: u32) -> Option<Self> {
-        let (kinds, kind) = (kinds(library), Library::ask(library.topo_test, handle)?);
+            None => answer().filter(|_| library.layout.handles != handle_kind::POINTER),
+            Some((origin, descriptor)) => match descriptor.topology {
+                topology::SAME => {
+                    let degrees = communicator::facts(origin.parent)?.degrees;
+                    return Some(Self { degrees, topology: None });
+                }
+                topology::GRAPH => Some(kinds.graph),
+                topology::ADJACENT => Some(kinds.distributed),
+                topology::CARTESIAN | topology::PART => answer().filter(|&kind| kind == kinds.cartesian),
+                // Made in parts by all processes, or of no kind.
+                _ => answer().filter(|&kind| kind == kinds.distributed),
+            },
+        }?;
         if kind == kinds.cartesian {
             Self::in_grid(library, handle, rank)
         } else if kind == kinds.graph {

@@ -463,8 +463,7 @@ impl Inbound {
             }
             FromOther::Doubtful { channel, gap } => {
                 let Some(channel) = self.channels.get_mut(channel as usize) else { return };
-                self.unsure += usize::from(channel.is_sure());
-                channel.source_gaps.add(gap);
+                self.unsure += usize::from(channel.break_sends(gap));
             }
         }
     }
@@ -473,8 +472,7 @@ impl Inbound {
     pub(super) fn break_from(&mut self, source: ProcessId, gap: Gap) {
         self.source_gaps.insert(source, gap);
         for channel in self.channels.iter_mut().filter(|channel| channel.key.source == source) {
-            self.unsure += usize::from(channel.is_sure());
-            channel.source_gaps.add(gap);
+            self.unsure += usize::from(channel.break_sends(gap));
         }
     }
 
@@ -722,6 +720,13 @@ impl Gaps {
 impl Channel {
     fn is_sure(&self) -> bool {
         self.source_gaps.0.is_empty() && self.own_gaps.0.is_empty()
+    }
+
+    /// It is not known how many sends there were in a gap. Gives whether it was sure up to now.
+    fn break_sends(&mut self, gap: Gap) -> bool {
+        let was_sure = self.is_sure();
+        self.source_gaps.add(gap);
+        was_sure
     }
 }
 

@@ -492,16 +492,16 @@ impl ProcessReplay {
                 // What moves is as if it were complete, but nobody knows when.
                 let is_receive = matches!(act, Act::Messages { receive: Some(_), .. });
                 match self.requests.remove(&request) {
-                    Some(Request::Message { receive: Some(key), .. }) if is_receive && change == Change::Released => {
-                        if !self.inbound.is_named(key) {
-                            self.inbound.give_up(key, call.return_ns);
-                        } else if self.inbound.is_posted_before(key, self.cancelled_ns) {
-                            self.inbound.doubt(key, call.return_ns);
-                        } else {
+                    Some(Request::Message { receive: Some(key), .. }) if is_receive => {
+                        let gets_its_message = change == Change::Released
+                            && self.inbound.is_named(key)
+                            && !self.inbound.is_posted_before(key, self.cancelled_ns);
+                        if gets_its_message {
                             self.inbound.release(key);
+                        } else {
+                            self.doubt(key, call.return_ns);
                         }
                     }
-                    Some(Request::Message { receive: Some(key), .. }) if is_receive => self.doubt(key, call.return_ns),
                     Some(Request::Message { receive: Some(key), .. }) => self.inbound.cancel(key, call.return_ns),
                     _ => {}
                 }

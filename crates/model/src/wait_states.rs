@@ -232,6 +232,9 @@ pub struct UnmatchedEnds {
     pub outside: u64,
     pub of_unknown_source: u64,
     pub of_unknown_request: u64,
+    /// Requests whose completion no recorded call has seen: nobody knows who has waited for them, and how long.
+    #[serde(default)]
+    pub completed_unseen: u64,
     /// Their order was not sure: calls are missing, or messages may have been on their way before.
     pub unsure: u64,
     /// What has come is not what was sent, or was there before it.
@@ -309,6 +312,7 @@ impl UnmatchedEnds {
     /// Whether nothing is missing.
     pub const fn is_empty(&self) -> bool {
         let messages = self.sends + self.receives + self.outside + self.of_unknown_source + self.of_unknown_request;
+        let messages = messages + self.completed_unseen;
         let collective = self.of_partial_groups + self.incomplete_collective_calls + self.unknown_neighbours;
         messages + collective + self.unsure + self.contradictions + self.lost_calls + self.between_clocks == 0
     }

@@ -126,10 +126,8 @@ impl Evidence {
         }
         let members = || instance.members.iter();
         match instance.pattern {
-            Pattern::Barrier => self.all_with_all(&self.on_machines(members())),
-            Pattern::AllToAll if members().all(|member| member.sends && member.receives) => {
-                self.all_with_all(&self.on_machines(members()));
-            }
+            Pattern::Barrier => self.synchronised(instance),
+            Pattern::AllToAll if members().all(|member| member.sends && member.receives) => self.synchronised(instance),
             Pattern::OneToAll => {
                 let Some(root) = members().find(|member| member.is_root && member.sends) else { return };
                 let others = self.on_machines(members().filter(|member| !member.is_root && member.receives));
@@ -149,6 +147,24 @@ impl Evidence {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Nobody has left before everybody had come: of an inter-communicator, everybody of the other group.
+    fn synchronised(&mut self, instance: &Instance) {
+        if !instance.is_between_groups() {
+            return self.all_with_all(&self.on_machines(instance.members.iter()));
+        }
+        let (one, other) = instance.groups();
+        let (ones, others) = (self.on_machines(one.iter()), self.on_machines(other.iter()));
+        let count = ones.len().max(others.len());
+        for (of_one, one) in ones.iter().enumerate() {
+            for (of_other, other) in others.iter().enumerate().filter(|(_, other)| other.machine != one.machine) {
+                if count <= EACH_WITH_EACH || of_one == 0 || of_other == 0 || of_one == of_other {
+                    self.was_before((one.machine, one.last_entry_ns), (other.machine, other.first_return_ns));
+                    self.was_before((other.machine, other.last_entry_ns), (one.machine, one.first_return_ns));
+                }
+            }
         }
     }
 
@@ -178,7 +194,8 @@ impl Evidence {
         }
         let machine = self.machine(done.call.location);
         let own = (machine, self.own(machine, done.call.return_ns));
-        for other in self.on_machines(instance.members.iter()).iter().filter(|other| other.machine != machine) {
+        let needed = instance.needed_by(done.member);
+        for other in self.on_machines(needed.iter()).iter().filter(|other| other.machine != machine) {
             self.was_before((other.machine, other.last_entry_ns), own);
         }
     }

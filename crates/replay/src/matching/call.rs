@@ -96,6 +96,8 @@ pub struct Unmatched {
     pub of_unknown_source: u64,
     /// Completed requests that were posted before the recording, or by a call that was lost.
     pub of_unknown_request: u64,
+    /// Requests that no recorded call has completed, though they were.
+    pub completed_unseen: u64,
     /// Ends whose order was not sure: after calls were lost, or because messages may have been on their way when recording began.
     pub unsure: u64,
     /// Pairs that cannot be true: what has come is not what was sent, or was there before it was sent.
@@ -131,13 +133,14 @@ impl Pending {
 impl Unmatched {
     pub(crate) fn add(&mut self, other: &Self) {
         let Self { matched, outside, sends, receives, of_unknown_source, of_unknown_request, .. } = other;
-        let Self { unsure, contradictions, collective, of_partial_groups, incomplete, .. } = other;
+        let Self { completed_unseen, unsure, contradictions, collective, of_partial_groups, incomplete, .. } = other;
         self.matched += matched;
         self.outside += outside;
         self.sends += sends;
         self.receives += receives;
         self.of_unknown_source += of_unknown_source;
         self.of_unknown_request += of_unknown_request;
+        self.completed_unseen += completed_unseen;
         self.unsure += unsure;
         self.contradictions += contradictions;
         self.collective += collective;

@@ -26,8 +26,10 @@ pub struct Instance {
     pub kind: InstanceKind,
     /// It is complete at the return of the calls.
     pub is_blocking: bool,
-    /// In the order of their ranks.
+    /// In the order of their ranks; of an inter-communicator, one group after the other.
     pub members: Vec<Member>,
+    /// How many of them are in the first group: all, or it is over an inter-communicator.
+    pub first_group: usize,
     /// How much times of two of them may be off against each other; `None`: nothing bounds it.
     pub within_ns: Option<u64>,
 }
@@ -50,6 +52,8 @@ pub struct Member {
     /// False: it is known that nothing is.
     pub sends: bool,
     pub receives: bool,
+    /// [`Joining::gaps`]
+    gaps: u32,
 }
 
 /// That a member has completed a collective that did not block.
@@ -63,6 +67,22 @@ pub struct InstanceDone {
 }
 
 impl Instance {
+    /// The two groups of an inter-communicator, where each needs what the other one has (MPI-4.0, section 6.2.3); else all, and nobody.
+    pub fn groups(&self) -> (&[Member], &[Member]) {
+        self.members.split_at(self.first_group.min(self.members.len()))
+    }
+
+    /// Those that a member may need something of.
+    pub fn needed_by(&self, member: usize) -> &[Member] {
+        let (one, other) = self.groups();
+        if other.is_empty() || member >= self.first_group { one } else { other }
+    }
+
+    /// Whether each of its members needs the other group only.
+    pub fn is_between_groups(&self) -> bool {
+        self.first_group < self.members.len()
+    }
+
     /// The last entry and the first return.
     pub fn overlap(&self) -> (u64, u64) {
         let calls = || self.members.iter().map(|member| member.call);
@@ -103,8 +123,11 @@ struct Queued {
 #[derive(Debug)]
 struct StreamState {
     stream: Stream,
-    /// By rank.
+    /// The one that it is over, or that the window or file was made with.
+    communicator: CommunicatorId,
+    /// By rank; of an inter-communicator, one group after the other.
     members: Vec<ProcessId>,
+    first_group: usize,
     within_ns: Option<u64>,
     slots: HashMap<ProcessId, usize>,
     queues: Vec<VecDeque<Queued>>,
@@ -118,8 +141,22 @@ struct StreamState {
     is_unsure: bool,
     /// Meanwhile, by member: when its call before the first one that waits had returned, if that is known.
     before_ns: Vec<Option<u64>>,
+    /// By member: when the last of its calls had returned that were dealt with.
+    passed_ns: Vec<Option<u64>>,
     /// Collectives that do not block, and are not complete, by member and number.
     unfinished: HashMap<(usize, u64), Arc<Instance>>,
+}
+
+/// The last collectives that have blocked, if it is asked for them: recording may have begun late, or calls are missing.
+///
+/// A correct program would run as well if all its collectives synchronised (MPI-4.0, section 6.14): what one member has called before such a
+/// collective over another communicator, all have called before it. So it tells which calls of those behind it belong together, as long as
+/// each process has one thread, and the calls block.
+#[derive(Debug, Default)]
+struct Latest {
+    over: HashMap<CommunicatorId, Arc<Instance>>,
+    /// By world, of those that had all of it in them.
+    of_all: HashMap<CommunicatorId, Arc<Instance>>,
 }
 
 /// See the module.
@@ -132,6 +169,7 @@ pub(super) struct Groups {
     held: HashMap<Stream, (ProcessId, VecDeque<Queued>)>,
     /// By process and number of its call: where it waits.
     places: HashMap<(ProcessId, u64), Stream>,
+    latest: Latest,
     /// Since the last slice.
     pub(super) formed: Vec<Arc<Instance>>,
     pub(super) done: Vec<InstanceDone>,
@@ -187,7 +225,8 @@ impl Groups {
         let (mut made, mut freed) = (Vec::new(), Vec::new());
         while state.empty == 0 {
             state.begin(known);
-            let Some((instance, queued)) = state.form(&mut self.counts, &mut self.loose) else { continue };
+            let formed = state.form(&mut self.counts, &mut self.loose, &self.latest, known);
+            let Some((instance, queued)) = formed else { continue };
             let joints = || queued.iter().map(|one| one.joining.joint);
             made.extend(joints().map(|joint| joint.made()).collect::<Option<Vec<_>>>());
             freed.extend(joints().filter(|joint| joint.does == ToObject::Frees).map(|joint| joint.stream));
@@ -195,6 +234,7 @@ impl Groups {
             let instance = Arc::new(instance);
             self.formed.push(Arc::clone(&instance));
             if instance.is_blocking {
+                self.latest.add(&instance, known);
                 continue;
             }
             for (slot, (queued, &process)) in queued.into_iter().zip(&state.members).enumerate() {
@@ -287,6 +327,24 @@ impl Groups {
     }
 }
 
+impl Latest {
+    fn add(&mut self, instance: &Arc<Instance>, known: &Known) {
+        let may_be_asked = || known.has_anybody_begun_before() || instance.members.iter().any(|member| member.gaps > 0);
+        let Some(communicator) = instance.communicator.filter(|_| may_be_asked()) else { return };
+        self.over.insert(communicator, Arc::clone(instance));
+        let world = known.world(communicator).and_then(|id| Some((id, known.definitions.communicator(id)?)));
+        if let Some((id, _)) = world.filter(|(_, world)| world.members.len() == instance.members.len()) {
+            self.of_all.insert(id, Arc::clone(instance));
+        }
+    }
+
+    /// Those that may have had all members of a communicator in them.
+    fn beside(&self, communicator: CommunicatorId, known: &Known) -> impl Iterator<Item = &Arc<Instance>> {
+        let over = known.ancestors(communicator).filter_map(|id| self.over.get(&id));
+        over.chain(known.world(communicator).and_then(|world| self.of_all.get(&world)))
+    }
+}
+
 impl StreamState {
     fn new(stream: Stream, known: &Known) -> Option<Self> {
         let definitions = &known.definitions;
@@ -299,12 +357,16 @@ impl StreamState {
         // Everybody has a group of one there, and they have one name.
         let is_own = definitions.communicator(communicator).is_some_and(|one| one.kind == CommunicatorKind::Own);
         let members = if is_own { Vec::new() } else { known.members(communicator)? };
+        let remote = definitions.communicator(communicator).map_or(0, |one| one.remote_members.len());
         Some(Self {
             stream,
+            communicator,
+            first_group: members.len().saturating_sub(remote),
             slots: members.iter().copied().zip(0..).collect(),
             queues: members.iter().map(|_| VecDeque::new()).collect(),
             gaps: vec![0; members.len()],
             before_ns: vec![None; members.len()],
+            passed_ns: vec![None; members.len()],
             empty: members.len(),
             within_ns: known.within_ns(&members),
             members,
@@ -331,6 +393,9 @@ impl StreamState {
     /// Forgets all calls that wait, and gives their number.
     fn clear(&mut self, loose: &mut Loose) -> u64 {
         self.queues.iter().flatten().for_each(|queued| loose.collective(&queued.joining.call));
+        for (queue, passed_ns) in self.queues.iter().zip(&mut self.passed_ns) {
+            *passed_ns = queue.back().map_or(*passed_ns, |last| Some(last.joining.call.return_ns));
+        }
         self.is_unsure = true;
         let left: usize = self.queues.iter().map(VecDeque::len).sum();
         self.queues.iter_mut().for_each(VecDeque::clear);
@@ -340,7 +405,13 @@ impl StreamState {
     }
 
     /// Takes the first call of each member. `None`: they do not belong together.
-    fn form(&mut self, counts: &mut Unmatched, loose: &mut Loose) -> Option<(Instance, Vec<Queued>)> {
+    fn form(
+        &mut self,
+        counts: &mut Unmatched,
+        loose: &mut Loose,
+        latest: &Latest,
+        known: &Known,
+    ) -> Option<(Instance, Vec<Queued>)> {
         self.pass_gaps();
         let first = self.queues.first()?.front()?.joining;
         let is_same = |joining: &Joining| {
@@ -348,7 +419,8 @@ impl StreamState {
         };
         let all_same = self.queues.iter().filter_map(VecDeque::front).all(|queued| is_same(&queued.joining));
         let instance = self.instance(&first);
-        if !all_same || (self.is_unsure && !self.is_certain(&instance)) {
+        let is_doubtful = self.is_unsure && !self.is_certain(&instance) && !self.is_behind_another(latest, known);
+        if !all_same || is_doubtful {
             counts.contradictions += u64::from(!self.is_unsure);
             self.is_unsure = true;
             // The one that was over first cannot belong to what others will call later.
@@ -359,7 +431,10 @@ impl StreamState {
         if std::mem::take(&mut self.is_unsure) {
             self.before_ns.fill(None);
         }
-        let queued = self.queues.iter_mut().filter_map(VecDeque::pop_front).collect();
+        let queued: Vec<Queued> = self.queues.iter_mut().filter_map(VecDeque::pop_front).collect();
+        for (queued, passed_ns) in queued.iter().zip(&mut self.passed_ns) {
+            *passed_ns = Some(queued.joining.call.return_ns);
+        }
         self.empty = self.queues.iter().filter(|queue| queue.is_empty()).count();
         Some((instance, queued))
     }
@@ -387,14 +462,37 @@ impl StreamState {
         instance.is_seen_to_synchronise() || is_apart()
     }
 
+    /// Whether each member's first call is its first one behind a collective that all of them were in.
+    fn is_behind_another(&self, latest: &Latest, known: &Known) -> bool {
+        let is_plain = |(queue, &process): (&VecDeque<Queued>, &ProcessId)| {
+            queue.front().is_some_and(|queued| queued.joining.is_blocking) && known.is_of_one_thread(process)
+        };
+        let is_another =
+            |instance: &&Arc<Instance>| instance.communicator.map(Stream::Communicator) != Some(self.stream);
+        let mut others = latest.beside(self.communicator, known).filter(is_another);
+        self.queues.iter().zip(&self.members).all(is_plain) && others.any(|instance| self.is_behind(instance))
+    }
+
+    fn is_behind(&self, instance: &Instance) -> bool {
+        let is_first_behind = |(member, &slot): (&Member, &usize)| {
+            let first = self.queues.get(slot).and_then(VecDeque::front).map(|queued| queued.joining);
+            let passed_ns = self.passed_ns.get(slot).copied().flatten();
+            let entry_ns = member.call.entry_ns;
+            first.is_some_and(|first| first.call.entry_ns > entry_ns && first.gaps == member.gaps)
+                && passed_ns.is_none_or(|passed_ns| passed_ns <= entry_ns)
+        };
+        let of_these = || instance.members.iter().filter_map(|member| Some((member, self.slots.get(&member.process)?)));
+        of_these().count() == self.members.len() && of_these().all(is_first_behind)
+    }
+
     fn drop_earliest(&mut self, loose: &mut Loose) {
         let returns = self.queues.iter().map(|queue| queue.front().map_or(u64::MAX, |one| one.joining.call.return_ns));
         let earliest = returns.enumerate().min_by_key(|&(_, return_ns)| return_ns);
         if let Some((slot, queue)) = earliest.and_then(|(slot, _)| Some((slot, self.queues.get_mut(slot)?))) {
             if let Some(queued) = queue.pop_front() {
                 loose.collective(&queued.joining.call);
-                if let Some(before_ns) = self.before_ns.get_mut(slot) {
-                    *before_ns = Some(queued.joining.call.return_ns);
+                for passed_ns in [self.before_ns.get_mut(slot), self.passed_ns.get_mut(slot)].into_iter().flatten() {
+                    *passed_ns = Some(queued.joining.call.return_ns);
                 }
             }
             self.empty += usize::from(queue.is_empty());
@@ -403,8 +501,8 @@ impl StreamState {
 
     fn instance(&self, first: &Joining) -> Instance {
         let members = self.members.iter().zip(&self.queues).filter_map(|(&process, queue)| {
-            let Joining { joint: Joint { is_root, sends, receives, .. }, call, .. } = queue.front()?.joining;
-            Some(Member { process, call, is_root, sends, receives })
+            let Joining { joint: Joint { is_root, sends, receives, .. }, call, gaps, .. } = queue.front()?.joining;
+            Some(Member { process, call, is_root, sends, receives, gaps })
         });
         let (communicator, kind) = match self.stream {
             Stream::Communicator(id) => (Some(id), InstanceKind::Ordinary),
@@ -418,6 +516,7 @@ impl StreamState {
             kind,
             is_blocking: first.is_blocking,
             members: members.collect(),
+            first_group: self.first_group,
             within_ns: self.within_ns,
         }
     }

@@ -166,10 +166,17 @@ impl Matcher {
     fn join(&mut self) {
         self.groups.formed.clear();
         self.groups.done.clear();
-        for (index, process) in self.processes.iter_mut().enumerate() {
-            for joining in process.joining.drain(..) {
-                self.groups.join(id(index), joining, &self.known);
-            }
+        let is_any_in_doubt =
+            self.known.has_anybody_begun_before() || self.processes.iter().any(ProcessReplay::has_gaps);
+        let joining = self.processes.iter_mut().enumerate();
+        let joining = joining.flat_map(|(index, process)| process.joining.drain(..).map(move |one| (id(index), one)));
+        if is_any_in_doubt {
+            // Some may be told apart by what all had called before.
+            let mut in_order: Vec<_> = joining.collect();
+            in_order.sort_by_key(|(_, joining)| joining.call.entry_ns);
+            in_order.into_iter().for_each(|(process, joining)| self.groups.join(process, joining, &self.known));
+        } else {
+            joining.for_each(|(process, joining)| self.groups.join(process, joining, &self.known));
         }
         let unsure: Vec<bool> = self.processes.iter().map(|process| process.inbound.is_unsure()).collect();
         if !unsure.contains(&true) {
@@ -223,7 +230,7 @@ impl Matcher {
         let end = Slice { until_ns: u64::MAX, ..Slice::default() };
         self.processes.iter_mut().for_each(|process| process.settle(&end));
         self.complete();
-        self.processes.iter_mut().for_each(ProcessReplay::finish);
+        self.processes.iter_mut().for_each(|process| process.finish(&self.known));
         self.groups.finish();
         Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
     }

@@ -11,6 +11,9 @@ use mpiprobe_trace::{
 
 use crate::{clock::Clocks, communication::communication};
 
+/// Communicators that one was made from, one after the other, as far as anybody follows them.
+const MOST_ANCESTORS: usize = 16;
+
 /// What tells messages to a process apart, besides their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ChannelKey {
@@ -64,8 +67,12 @@ pub(super) struct Known {
     by_rank: HashMap<(u32, u32), ProcessId>,
     job_of_communicator: Vec<Option<u32>>,
     worlds: HashMap<u32, CommunicatorId>,
+    /// How many threads of each process call MPI.
+    threads: Vec<u32>,
     /// What is read begins in the middle of what was recorded.
     from_middle: bool,
+    /// Or some process had called MPI before.
+    is_from_middle_of_any: bool,
     pub(super) clocks: Clocks,
 }
 
@@ -79,6 +86,12 @@ impl Known {
         let jobs: Vec<u32> = definitions.processes.iter().map(|process| number(process.job.as_deref())).collect();
         let of_communicator = definitions.communicators.iter().map(|known| Some(number(known.job.as_deref())));
         let job_of_communicator: Vec<_> = of_communicator.collect();
+        let mut threads = vec![0; jobs.len()];
+        for location in &definitions.locations {
+            if let Some(threads) = threads.get_mut(location.process.index()) {
+                *threads += 1;
+            }
+        }
         let ranks = (0..).map(ProcessId).zip(definitions.processes.iter().zip(&jobs));
         let worlds = (0..).map(CommunicatorId).zip(definitions.communicators.iter().zip(&job_of_communicator));
         Self {
@@ -89,6 +102,8 @@ impl Known {
                 .collect(),
             jobs,
             job_of_communicator,
+            threads,
+            is_from_middle_of_any: from_middle || definitions.processes.iter().any(|process| process.began_before),
             definitions: definitions.clone(),
             from_middle,
             clocks: clocks.clone(),
@@ -98,6 +113,29 @@ impl Known {
     /// Whether a process had called MPI before anything is known of it.
     pub(super) fn began_before(&self, process: ProcessId) -> bool {
         self.from_middle || self.definitions.process(process).is_some_and(|process| process.began_before)
+    }
+
+    /// Whether that is so of any.
+    pub(super) const fn has_anybody_begun_before(&self) -> bool {
+        self.is_from_middle_of_any
+    }
+
+    /// Whether one thread makes all calls of a process.
+    pub(super) fn is_of_one_thread(&self, process: ProcessId) -> bool {
+        self.threads.get(process.index()) == Some(&1)
+    }
+
+    /// The world that a communicator is of.
+    pub(super) fn world(&self, communicator: CommunicatorId) -> Option<CommunicatorId> {
+        let job = self.job_of_communicator.get(communicator.index()).copied().flatten()?;
+        self.worlds.get(&job).copied()
+    }
+
+    /// A communicator, what it was made from, and so on; and the world that it is of.
+    pub(super) fn ancestors(&self, communicator: CommunicatorId) -> impl Iterator<Item = CommunicatorId> {
+        let parent = |id: &CommunicatorId| self.definitions.communicator(*id)?.parent;
+        let parents = std::iter::successors(Some(communicator), parent).take(MOST_ANCESTORS);
+        parents.chain(self.world(communicator))
     }
 
     /// Whether everything is known that was done over a communicator.
@@ -121,14 +159,15 @@ impl Known {
         self.by_rank.get(&(*self.jobs.get(from.index())?, world_rank)).copied()
     }
 
-    /// All members in the order of ranks; `None`: not all are recorded, or it is an inter-communicator.
+    /// All members in the order of ranks, one group of an inter-communicator after the other; `None`: not all are recorded.
     pub(super) fn members(&self, communicator: CommunicatorId) -> Option<Vec<ProcessId>> {
         let known = self.definitions.communicator(communicator)?;
-        if known.is_inter() || known.members.is_empty() || known.kind == CommunicatorKind::Own {
+        if known.members.is_empty() || known.kind == CommunicatorKind::Own {
             return None;
         }
         let job = self.job_of_communicator.get(communicator.index()).copied().flatten()?;
-        known.members.iter().map(|&rank| self.by_rank.get(&(job, rank?)).copied()).collect()
+        let members = known.members.iter().chain(&known.remote_members);
+        members.map(|&rank| self.by_rank.get(&(job, rank?)).copied()).collect()
     }
 }
 

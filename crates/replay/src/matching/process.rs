@@ -48,6 +48,13 @@ enum Request {
     },
 }
 
+impl Request {
+    /// Whether something is under way until it is complete.
+    const fn is_operation(&self) -> bool {
+        matches!(self, Self::Joint(_) | Self::Message { send: Some(_), .. } | Self::Message { receive: Some(_), .. })
+    }
+}
+
 /// Whether a process's calls are recorded: it switches that itself (`MPI_Pcontrol`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counting {
@@ -113,6 +120,8 @@ pub(super) struct ProcessReplay {
     process: ProcessId,
     threads: Vec<Thread>,
     requests: HashMap<u64, Request>,
+    /// Some call was seen to complete one.
+    completes: bool,
     sends: Slab<Send>,
     pub(super) inbound: Inbound,
     /// Completing calls in their order with their ends, and those that return after the slice.
@@ -151,6 +160,7 @@ impl ProcessReplay {
             process,
             threads: Vec::new(),
             requests: HashMap::new(),
+            completes: false,
             sends: Slab::default(),
             inbound: Inbound::new(process, limit),
             completing: (Vec::new(), Vec::new()),
@@ -303,7 +313,7 @@ impl ProcessReplay {
         }
         if is_taken {
             match taken {
-                Some(request) if posts => drop(self.requests.insert(row.request, request)),
+                Some(request) if posts => self.hold(row.request, request, &call),
                 Some(Request::Message { receive: Some(key), .. }) => {
                     let message = if let Act::Messages { receive, .. } = act { receive } else { None };
                     self.complete_receive(key, message, &call);
@@ -352,6 +362,11 @@ impl ProcessReplay {
         self.requests.clear();
     }
 
+    /// Whether calls were missing anywhere.
+    pub(super) const fn has_gaps(&self) -> bool {
+        self.gap_count > 0
+    }
+
     /// What a call does that is no completion of a request.
     fn act(&mut self, act: Act, when: When, request: Option<u64>, call: &CallAt, around: &Around<'_>) {
         match act {
@@ -360,7 +375,7 @@ impl ProcessReplay {
             Act::Probe { from: from @ Message { side: Side::Any { .. }, .. }, takes } => {
                 if let Some(request) = request.filter(|_| takes) {
                     let receive = self.receive(from, *call, true);
-                    self.requests.insert(request, Request::Message { send: None, receive });
+                    self.hold(request, Request::Message { send: None, receive }, call);
                 }
             }
             Act::Messages { send, receive } if when == When::Persistent => {
@@ -374,7 +389,7 @@ impl ProcessReplay {
                 let received = receive.and_then(|message| self.receive(message, *call, request.is_some()));
                 match request {
                     Some(request) => {
-                        self.requests.insert(request, Request::Message { send: sent, receive: received });
+                        self.hold(request, Request::Message { send: sent, receive: received }, call);
                     }
                     None if when == When::Nonblocking => {}
                     None => {
@@ -389,7 +404,7 @@ impl ProcessReplay {
                 self.completing.1.push(Open::Probe(number));
                 if let Some(request) = request.filter(|_| takes) {
                     let receive = Some(self.inbound.post(channel, *call));
-                    self.requests.insert(request, Request::Message { send: None, receive });
+                    self.hold(request, Request::Message { send: None, receive }, call);
                 }
             }
             Act::Failed { send, receive } => {
@@ -405,8 +420,21 @@ impl ProcessReplay {
             Act::Collective(joint) => {
                 let number = self.join(joint, *call, when == When::Blocking);
                 if let Some(request) = request {
-                    self.requests.insert(request, Request::Joint(number));
+                    self.hold(request, Request::Joint(number), call);
                 }
+            }
+        }
+    }
+
+    /// Remembers what is behind a request. Another one of that name was completed by a call that is not recorded.
+    fn hold(&mut self, request: u64, what: Request, call: &CallAt) {
+        let Some(earlier) = self.requests.insert(request, what) else { return };
+        self.counts.completed_unseen += u64::from(earlier.is_operation());
+        if let Request::Message { receive: Some(key), .. } = earlier {
+            if self.inbound.is_named(key) {
+                self.inbound.release(key);
+            } else {
+                self.inbound.give_up(key, call.entry_ns);
             }
         }
     }
@@ -467,6 +495,7 @@ impl ProcessReplay {
     }
 
     fn change(&mut self, request: u64, change: Change, act: Act, call: &CallAt, around: &Around<'_>) {
+        self.completes |= change == Change::Completed;
         match change {
             Change::Started => self.start(request, act, call, around),
             Change::Completed => self.complete(request, act, call, around),
@@ -523,12 +552,12 @@ impl ProcessReplay {
         match act {
             Act::Collective(joint) => {
                 let number = self.join(joint, *call, false);
-                self.requests.insert(request, Request::Joint(number));
+                self.hold(request, Request::Joint(number), call);
             }
             Act::Messages { send, receive } if !send.or(receive).is_some_and(|message| message.partitioned) => {
                 let send = send.and_then(|message| self.send(message, *call, around));
                 let receive = receive.and_then(|message| self.receive(message, *call, true));
-                self.requests.insert(request, Request::Message { send, receive });
+                self.hold(request, Request::Message { send, receive }, call);
             }
             Act::Messages { .. } => {
                 if let Some(Request::Partitioned { channel, is_send, ready, receive }) = self.requests.get_mut(&request)
@@ -711,7 +740,13 @@ impl ProcessReplay {
     }
 
     /// There is no more.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn finish(&mut self, known: &Known) {
+        let mut threads = known.definitions.locations.iter().filter(|location| location.process == self.process);
+        // Those that others complete later are no mistake.
+        if !self.completes && threads.any(|location| location.losses.left_out.by_function > 0) {
+            self.counts.completed_unseen +=
+                self.requests.values().filter(|request| request.is_operation()).count() as u64;
+        }
         self.inbound.finish();
     }
 }

@@ -1,6 +1,6 @@
 //! Wait states, as they are found in what has come together.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, ops::Range, sync::Arc};
 
 use mpiprobe_functions::{Communication, FunctionId, Group, Pattern, SendMode};
 use mpiprobe_model::WaitKind;
@@ -262,28 +262,30 @@ impl Rules<'_> {
                 let late = instance.members.get(late);
                 let apart = late.and_then(|late| self.apart(member.call.location, late.call.location));
                 let (within_ns, honest_ns) = apart.unwrap_or((all_within_ns, all_within_ns));
-                let overlap_ns = needs.first_return_ns.saturating_sub(event_ns);
+                let Meeting { last_entry_ns, first_return_ns, .. } = needs.meeting(index);
+                let overlap_ns = first_return_ns.saturating_sub(event_ns);
                 // Whether they were there at one moment has to be as sure.
                 let is_meeting_sure = instance.pattern != Pattern::Common || overlap_ns > all_within_ns;
                 let ns = match instance.pattern {
-                    Pattern::Common => rules::overlapping(event_ns, needs.first_return_ns, call),
+                    Pattern::Common => rules::overlapping(event_ns, first_return_ns, call),
                     // Who needs something of whom is not known: those who come later cannot be meant.
-                    Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(call),
+                    Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(index, call),
                     _ => found.checked(rules::until(event_ns, call), honest_ns),
                 };
                 let ns = found.sure(ns, if is_meeting_sure { within_ns } else { u64::MAX });
                 let cause = late.map(|late| Cause { location: late.call.location.0, stay: stay(&late.call) });
                 // A root works on what has come until the last one has, whether it has waited for the first or not.
-                let overlaps = ns > 0 || needs.first_return_ns > needs.last_entry_ns;
-                let path = needs.path().filter(|&(last_ns, _)| {
+                let overlaps = ns > 0 || first_return_ns > last_entry_ns;
+                let path = needs.path(index).filter(|&(last_ns, _)| {
                     instance.pattern == Pattern::AllToOne && overlaps && last_ns > call.entry_ns
                 });
                 if ns > 0 || path.is_some() {
                     waits.push(wait(kind, ns, cause, path.map(|(at_ns, last)| (last, at_ns))));
                 }
             }
-            if let Some(completion) = completion.filter(|_| needs.is_complete_together(member)) {
-                let ns = rules::completion(needs.last_entry_ns, needs.first_return_ns, call);
+            if let Some(completion) = completion.filter(|_| needs.is_complete_together(index)) {
+                let Meeting { last_entry_ns, first_return_ns, .. } = needs.meeting(index);
+                let ns = rules::completion(last_entry_ns, first_return_ns, call);
                 let ns = found.sure(ns, all_within_ns);
                 if ns > 0 {
                     waits.push(wait(completion, ns, None, None));
@@ -316,7 +318,7 @@ impl Rules<'_> {
         };
         let call = stay(&done.call);
         let ns = match instance.pattern {
-            Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(call),
+            Pattern::AllToAllVarying if event_ns > call.return_ns => needs.varying(done.member, call),
             Pattern::Common => 0,
             _ => found.checked(rules::until(event_ns, call), honest_ns),
         };
@@ -379,15 +381,49 @@ struct Needs<'a> {
     instance: &'a Instance,
     /// Of its communicator.
     topology: Option<&'a Communicator>,
-    /// Of those who send, the last entry and who it was; of those who send and receive, the first return.
-    last_entry_ns: u64,
-    last: usize,
-    first_return_ns: u64,
+    /// Of the members of each group.
+    meetings: [Meeting; 2],
     /// By member, where it is another one for each.
     each: Option<Vec<Option<(u64, usize)>>>,
     root: Option<usize>,
     /// Of all but the root that send, the first entry.
     first: Option<(u64, usize)>,
+}
+
+/// What members of a group wait for.
+#[derive(Clone, Copy)]
+struct Meeting {
+    /// Of those that they may need and who send, the last entry and who it was.
+    last_entry_ns: u64,
+    last: usize,
+    /// Of those of their group who send and receive, the first return.
+    first_return_ns: u64,
+}
+
+impl Meeting {
+    /// `needed` and `own`: members, by their indices.
+    fn of(instance: &Instance, needed: Range<usize>, own: Range<usize>) -> Self {
+        let is_common = instance.pattern == Pattern::Common;
+        let members = |among: Range<usize>| among.filter_map(|index| Some((index, instance.members.get(index)?)));
+        let senders = members(needed).filter(|(_, member)| is_common || member.sends);
+        let entries = senders.map(|(index, member)| (member.call.entry_ns, index));
+        let (last_entry_ns, last) = entries.max_by_key(|&(ns, _)| ns).unwrap_or((0, 0));
+        let both = members(own).filter(|(_, member)| is_common || member.sends && member.receives);
+        let first_return_ns = both.map(|(_, member)| member.call.return_ns).min().unwrap_or(u64::MAX);
+        Self { last_entry_ns, last, first_return_ns }
+    }
+
+    /// In an inter-communicator, each needs the other group; but if all were in it at one moment and nobody had left before, they have waited
+    /// for the last of all, as libraries do it.
+    fn of_groups(instance: &Instance) -> [Self; 2] {
+        let (first, count) = (instance.first_group, instance.members.len());
+        let is_apart = instance.is_between_groups() && instance.pattern != Pattern::Common && !instance.synchronises();
+        if is_apart {
+            [Self::of(instance, first..count, 0..first), Self::of(instance, 0..first, first..count)]
+        } else {
+            [Self::of(instance, 0..count, 0..count); 2]
+        }
+    }
 }
 
 /// In a topology, of the member of that rank.
@@ -399,18 +435,10 @@ impl<'a> Needs<'a> {
     fn of(instance: &'a Instance, definitions: &'a Definitions) -> Self {
         let members = || instance.members.iter().enumerate();
         let takes_part = |member: &Member| instance.pattern == Pattern::Common || member.sends;
-        let senders = || members().filter(|(_, member)| takes_part(member));
-        let entry = |(index, member): (usize, &Member)| (member.call.entry_ns, index);
-        let (last_entry_ns, last) = senders().map(entry).max_by_key(|&(ns, _)| ns).unwrap_or((0, 0));
-        let both =
-            members().filter(|(_, member)| instance.pattern == Pattern::Common || member.sends && member.receives);
-        let first_return_ns = both.map(|(_, member)| member.call.return_ns).min().unwrap_or(u64::MAX);
-        let others = || senders().filter(|(_, member)| !member.is_root);
-        let first = if instance.is_blocking {
-            others().map(entry).min_by_key(|&(ns, _)| ns)
-        } else {
-            others().map(entry).max_by_key(|&(ns, _)| ns)
-        };
+        let others = members().filter(|(_, member)| takes_part(member) && !member.is_root);
+        let entries = others.map(|(index, member)| (member.call.entry_ns, index));
+        let first =
+            if instance.is_blocking { entries.min_by_key(|&(ns, _)| ns) } else { entries.max_by_key(|&(ns, _)| ns) };
         let topology = instance.communicator.and_then(|id| definitions.communicator(id));
         let each = match instance.pattern {
             Pattern::Prefix => {
@@ -437,7 +465,13 @@ impl<'a> Needs<'a> {
             _ => None,
         };
         let root = instance.members.iter().position(|member| member.is_root);
-        Self { instance, topology, last_entry_ns, last, first_return_ns, each, root, first }
+        Self { instance, topology, meetings: Meeting::of_groups(instance), each, root, first }
+    }
+
+    /// What a member waits for.
+    fn meeting(&self, member: usize) -> Meeting {
+        let [first, second] = self.meetings;
+        if member < self.instance.first_group { first } else { second }
     }
 
     /// Whether it is known whom a member needs.
@@ -448,9 +482,10 @@ impl<'a> Needs<'a> {
     /// Until when a member needs somebody else, and who that is.
     fn until(&self, member: usize) -> Option<(u64, usize)> {
         let own = self.instance.members.get(member)?;
+        let Meeting { last_entry_ns, last, .. } = self.meeting(member);
         let needed = match self.instance.pattern {
-            Pattern::Barrier | Pattern::Common => Some((self.last_entry_ns, self.last)),
-            Pattern::AllToAll | Pattern::AllToAllVarying => own.receives.then_some((self.last_entry_ns, self.last)),
+            Pattern::Barrier | Pattern::Common => Some((last_entry_ns, last)),
+            Pattern::AllToAll | Pattern::AllToAllVarying => own.receives.then_some((last_entry_ns, last)),
             Pattern::OneToAll => {
                 let root = self.root.filter(|&root| root != member && own.receives);
                 root.and_then(|root| Some((self.instance.members.get(root)?.call.entry_ns, root)))
@@ -462,18 +497,20 @@ impl<'a> Needs<'a> {
         needed.filter(|&(_, other)| other != member)
     }
 
-    /// The last one that has come, of those who send.
-    fn path(&self) -> Option<(u64, u32)> {
-        Some((self.last_entry_ns, self.instance.members.get(self.last)?.call.location.0))
+    /// The last one that has come, of those who send to a member.
+    fn path(&self, member: usize) -> Option<(u64, u32)> {
+        let Meeting { last_entry_ns, last, .. } = self.meeting(member);
+        Some((last_entry_ns, self.instance.members.get(last)?.call.location.0))
     }
 
-    fn is_complete_together(&self, member: &Member) -> bool {
-        member.sends && member.receives && self.first_return_ns != u64::MAX
+    fn is_complete_together(&self, member: usize) -> bool {
+        let moves_both = self.instance.members.get(member).is_some_and(|member| member.sends && member.receives);
+        moves_both && self.meeting(member).first_return_ns != u64::MAX
     }
 
-    /// Until the last one has come of those who came before a call had returned.
-    fn varying(&self, call: Stay) -> u64 {
-        let senders = self.instance.members.iter().filter(|member| member.sends);
+    /// Until the last one has come of those who came before a member's call had returned.
+    fn varying(&self, member: usize, call: Stay) -> u64 {
+        let senders = self.instance.needed_by(member).iter().filter(|member| member.sends);
         let entries = senders.map(|member| member.call.entry_ns).filter(|&ns| ns <= call.return_ns);
         entries.max().unwrap_or(0).saturating_sub(call.entry_ns)
     }

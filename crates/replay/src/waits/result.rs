@@ -286,6 +286,7 @@ impl Outcome<'_> {
             outside: ends.outside,
             of_unknown_source: ends.of_unknown_source,
             of_unknown_request: ends.of_unknown_request,
+            completed_unseen: ends.completed_unseen,
             unsure: ends.unsure,
             contradictions: ends.contradictions,
             matched_collective_calls: ends.collective,

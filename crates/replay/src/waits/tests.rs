@@ -2,8 +2,8 @@
 
 use mpiprobe_model::{Activity, WaitKind, WaitStates};
 use mpiprobe_trace::{
-    Bytes, Call, Change, Event, File, FileId, HandMade, Neighbours, Object, PhaseChange, ProcessId, Span, Window,
-    WindowId, call,
+    Bytes, Call, Change, CommunicatorId, Event, File, FileId, HandMade, Neighbours, Object, PhaseChange, ProcessId,
+    Root, Span, Window, WindowId, call,
 };
 
 use super::{Analysis, Limits, analyse};
@@ -250,6 +250,49 @@ fn others_wait_for_the_root() {
     let clocks = analysed(&made).clocks;
     assert_eq!((clocks.violations, clocks.worst_violation_ns), (1, 500));
     assert_eq!(all(&rooted("MPI_Bcast", 0, [(4000, 4100), (1000, 4200), (2000, 4300)], 0)), []);
+}
+
+/// Ranks 0 and 1 on one side of an inter-communicator, 2 and 3 on the other one. Of a rooted collective, the first one is the root.
+fn between(name: &str, times: [(u64, u64); 4], moves: [(u64, u64); 4]) -> HandMade {
+    let mut made = begun(4);
+    let between = made.communicator("between", &[0, 1]);
+    made.definitions.communicators[between.index()].remote_members = vec![Some(2), Some(3)];
+    let is_rooted = matches!(name, "MPI_Bcast" | "MPI_Reduce");
+    for (rank, ((from_ns, until_ns), (sent, received))) in (0..).zip(times.into_iter().zip(moves)) {
+        let mut one = call(name, from_ns, until_ns).over(between);
+        one = if name == "MPI_Barrier" { one } else { one.moves(sent, received) };
+        let root = match rank {
+            0 => Root::Own,
+            1 => Root::Null,
+            _ => Root::Rank(0),
+        };
+        one.operation.root = is_rooted.then_some(root);
+        made.add(rank, one);
+        made.add(rank, call("MPI_Finalize", 20_000, 20_100));
+    }
+    made
+}
+
+#[test]
+fn between_two_groups_each_waits_for_the_other_one() {
+    // All were in it at one moment.
+    for (name, kind) in [("MPI_Barrier", WaitKind::Barrier), ("MPI_Allgather", WaitKind::AllToAll)] {
+        let made = between(name, [(1000, 4500), (4000, 4500), (2000, 4500), (3000, 4500)], [(8, 8); 4]);
+        assert_eq!(all(&made), [(kind, 0, 3000), (kind, 2, 2000), (kind, 3, 1000)], "{name}");
+        assert_eq!(cause(&analysed(&made), kind, 0), Some(1));
+        assert!(analysed(&made).complete);
+        // Rank 0 has left before the other one of its group came.
+        let made = between(name, [(1000, 3500), (4000, 4500), (2000, 4500), (3000, 4500)], [(8, 8); 4]);
+        let waits = [(kind, 0, 2000), (kind, 2, 2000), (kind, 3, 1000)];
+        assert_eq!(all(&made).into_iter().filter(|wait| wait.0 == kind).collect::<Vec<_>>(), waits, "{name}");
+        assert_eq!(analysed(&made).clocks.violations, 0);
+    }
+    let made =
+        between("MPI_Bcast", [(3000, 3100), (100, 110), (1000, 3200), (2000, 3200)], [(8, 0), (0, 0), (0, 8), (0, 8)]);
+    assert_eq!(all(&made), [(WaitKind::LateBroadcast, 2, 2000), (WaitKind::LateBroadcast, 3, 1000)]);
+    let made =
+        between("MPI_Reduce", [(1000, 4500), (100, 110), (2000, 2600), (4000, 4100)], [(0, 8), (0, 0), (8, 0), (8, 0)]);
+    assert_eq!(all(&made), [(WaitKind::EarlyReduce, 0, 1000)]);
 }
 
 #[test]
@@ -567,7 +610,7 @@ fn memory_is_bounded_and_what_is_forgotten_is_said() {
 /// Each process has a number of its own for what all have made together, and one may be behind.
 #[test]
 fn windows_and_files_are_those_that_were_made_together() {
-    const WORLD: Option<mpiprobe_trace::CommunicatorId> = Some(HandMade::WORLD);
+    const WORLD: Option<CommunicatorId> = Some(HandMade::WORLD);
     let window = |number| Object::Window(WindowId(number));
     let file = |number| Object::File(FileId(number));
     // Two windows at one time, which the second rank uses in another order with others: theirs, and nobody else's.
@@ -764,6 +807,48 @@ fn a_communicator_that_was_seen_to_be_made_has_had_no_earlier_calls() {
         analysed(&made).unmatched.matched_collective_calls
     };
     assert_eq!((matched(true), matched(false)), (3, 0));
+}
+
+/// What ranks 0 and 1 call over a communicator that was there before recording began: of what came before a barrier of all, rank 1's was seen.
+/// Gives how many of their calls were matched.
+fn behind_a_barrier(change: impl Fn(&mut HandMade)) -> u64 {
+    let mut made = HandMade::of_ranks(3);
+    made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
+    let some = made.communicator("some", &[0, 1]);
+    let bcast = |at, until| call("MPI_Bcast", at, until).over(some).moves(8, 8).rooted(0);
+    made.add(1, bcast(100, 900));
+    for rank in 0..3 {
+        let at = 1000 + u64::from(rank) * 10;
+        made.add(rank, call("MPI_Barrier", at, 1050).over(HandMade::WORLD));
+    }
+    change(&mut made);
+    for at in [2000, 3000] {
+        made.add(0, bcast(at + 500, at + 600));
+        made.add(1, bcast(at, at + 600));
+    }
+    let states = analysed(&made);
+    let matched = states.unmatched.matched_collective_calls;
+    let waits = if matched == 7 { vec![(1, 1000)] } else { vec![] };
+    assert_eq!(of(&states, WaitKind::LateBroadcast), waits);
+    for aim in [1, 3] {
+        assert_eq!(sliced(&made, aim, 2, Limits::default()).unmatched, states.unmatched, "slices of {aim}");
+    }
+    matched - 3
+}
+
+#[test]
+fn what_all_have_called_tells_what_some_call_afterwards() {
+    assert_eq!(behind_a_barrier(|_| ()), 4);
+    // Another thread may have called it before.
+    let several = |made: &mut HandMade| {
+        made.thread(ProcessId(0), 2000);
+    };
+    assert_eq!(behind_a_barrier(several), 0);
+    // What does not block need not have come in that order: the other one may have called it before.
+    let nonblocking = |made: &mut HandMade| {
+        made.add(0, call("MPI_Ibcast", 1100, 1110).over(CommunicatorId(1)).moves(8, 8).rooted(0).posts(7));
+    };
+    assert_eq!(behind_a_barrier(nonblocking), 0);
 }
 
 /// A receiver's calls, and messages of rank 0 with tag 3: one at the beginning, if there is one, and one that is late after all have met.

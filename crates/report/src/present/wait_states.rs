@@ -351,6 +351,10 @@ fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
             "completed requests of operations that were posted before, or by calls that were lost",
         ),
         (
+            ends.completed_unseen,
+            "requests that no recorded call has completed: functions that do were not to be recorded (--functions)",
+        ),
+        (
             ends.unsure,
             "sends and receives whose order was not sure: calls are missing, or messages may have been on their way when recording \
              began, until all had met in a barrier or the like",
@@ -358,7 +362,7 @@ fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
         (ends.contradictions, "pairs of sends and receives that do not fit together"),
         (
             ends.of_partial_groups,
-            "collective calls over inter-communicators, or over communicators whose members are not all recorded, or not known",
+            "collective calls over communicators whose members are not all recorded, or not known",
         ),
         (ends.incomplete_collective_calls, "collective calls that others have not made, or not been seen to make"),
         (ends.unknown_neighbours, "collective calls over neighbourhoods that are not known"),

@@ -131,6 +131,12 @@ pub const VERIFY: Program = program("verify", Language::C, &["verify.c", "counte
 pub const COMMUNICATOR_ORDERS: Program = program("communicator_orders", Language::C, &["communicator_orders.c"]);
 /// Communicators that threads make at once, each out of its own one.
 pub const COMMUNICATOR_THREADS: Program = program("communicator_threads", Language::C, &["communicator_threads.c"]);
+/// Collective calls over an inter-communicator. Four ranks.
+pub const BETWEEN_GROUPS: Program = program("between_groups", Language::C, &["between_groups.c"]);
+/// Ranks that spawn as many more. Two ranks.
+pub const SPAWNS: Program = program("spawns", Language::C, &["spawns.c"]);
+/// Communicators that were made long ago, over which nothing synchronises. Four ranks.
+pub const HALVES: Program = program("halves", Language::C, &["halves.c", "gate.h"]);
 /// Ranks that have counting switched off for some steps. Three ranks.
 pub const SWITCHED_OFF: Program = program("switched_off", Language::C, &["switched_off.c"]);
 /// A distributed graph out of a grid.

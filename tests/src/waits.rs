@@ -237,6 +237,68 @@ fn expect_all_matched(states: &Value, messages: u64, collective_calls: u64) -> R
     Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
 }
 
+/// `between_groups`: collectives between the two groups of an inter-communicator, and who is late there.
+pub fn groups_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    const RANKS: u32 = 4;
+    // MPI_Init and MPI_Finalize, a split, six over both groups in each step, and what follows.
+    const COLLECTIVE: u64 = 2 + 1 + 6 * 10 + 4;
+    let states = job_agrees(Job::builder(mpi, program::BETWEEN_GROUPS).ranks(RANKS), engine)?;
+    expect_all_matched(&states, 0, u64::from(RANKS) * COLLECTIVE)?;
+    for (kind, late) in [("barrier", RANKS - 1), ("late_broadcast", 0)] {
+        if !waits_for(&states, kind, late.into()) {
+            return Err(format!("nobody waits for rank {late} in {kind}: {:?}", states.get("waits")).into());
+        }
+    }
+    Ok(())
+}
+
+/// `spawns`: each world has its own collectives and messages. What is called over both is of a group that is not known.
+pub fn worlds_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    const STEPS: u64 = 10;
+    // Of each of two ranks of both worlds together.
+    const COLLECTIVE: u64 = 2 * 2 + 3 * STEPS;
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let states = live_agrees(Job::builder(mpi, program::SPAWNS).ranks(2), engine, &path)?;
+    let others = ["sends", "receives", "outside", "unsure", "contradictions", "incomplete_collective_calls"];
+    let are_others = others.iter().any(|name| count(&states, name) != Some(0));
+    if matched(&states) == [Some(4 * STEPS), Some(2 * COLLECTIVE)]
+        && count(&states, "of_partial_groups") == Some(4)
+        && !are_others
+    {
+        return Ok(());
+    }
+    Err(format!("{}", states.get("unmatched").unwrap_or(&Value::Null)).into())
+}
+
+/// Functions that complete requests are not recorded: that is said.
+pub fn unseen_completions_are_counted(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let options: [OsString; 4] = ["--functions".into(), "MPI_Irecv,MPI_Isend".into(), "--trace".into(), (&path).into()];
+    let job = Job::builder(mpi, program::RING).ranks(2).args(["20"]).deadline(DEADLINE);
+    let mut job = job.run_by(engine, options)?.spawn()?;
+    job.wait()?.success()?;
+    let ended = Profiler::start([OsString::from("waits"), "--json".into(), path.into()])?.wait()?;
+    let states: Value = serde_json::from_str(&ended.stdout.join("\n"))?;
+    if count(&states, "completed_unseen") > Some(0) && ended.status.code() == Some(3) {
+        return Ok(());
+    }
+    Err(format!("{} {}", ended.status, states.get("unmatched").unwrap_or(&Value::Null)).into())
+}
+
+/// Whether somebody waits for a rank in waits of a kind, whoever else is late on a machine that has much to do.
+fn waits_for(states: &Value, kind: &str, late: u64) -> bool {
+    let rows = |name: &str| states.get(name).and_then(Value::as_array).into_iter().flatten();
+    let rank_of = |thread: &Value| {
+        let place = usize::try_from(thread.as_u64()?).ok()?;
+        rows("threads").nth(place)?.get("rank")?.as_u64()
+    };
+    let of_kind = rows("waits").filter(|row| row.get("kind") == Some(&kind.into()));
+    let causes = of_kind.filter_map(|row| row.get("caused_by")?.as_array()).flatten();
+    causes.filter_map(|cause| rank_of(cause.get("thread")?)).any(|rank| rank == late)
+}
+
 /// `switched_off`: what is called while counting is off is missing, and nothing else is taken for it.
 pub fn switched_off_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     // What rank 0 calls first after that is not sure: a broadcast, and a message each way. All meet in the next step; where rank 1 comes back, at
@@ -264,20 +326,10 @@ pub fn fences_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     let states = agree(mpi, engine, program::FENCES, &[file.to_str().ok_or("no text")?])?;
     let rows = |name: &str| states.get(name).and_then(Value::as_array).into_iter().flatten();
     let ranks = rows("threads").count() as u64;
-    let rank_of = |thread: &Value| {
-        let place = usize::try_from(thread.as_u64()?).ok()?;
-        rows("threads").nth(place)?.get("rank")?.as_u64()
-    };
-    // Whoever else is late on a machine that has much to do.
-    let waits_for = |kind: &str, late: u64| {
-        let of_kind = rows("waits").filter(|row| row.get("kind") == Some(&kind.into()));
-        let causes = of_kind.filter_map(|row| row.get("caused_by")?.as_array()).flatten();
-        causes.filter_map(|cause| rank_of(cause.get("thread")?)).any(|rank| rank == late)
-    };
     if matched(&states) == [Some(0), Some(ranks * COLLECTIVE)]
         && count(&states, "incomplete_collective_calls") == Some(0)
-        && waits_for("window", ranks - 1)
-        && waits_for("common", 0)
+        && waits_for(&states, "window", ranks - 1)
+        && waits_for(&states, "common", 0)
     {
         return Ok(());
     }

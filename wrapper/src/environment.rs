@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Beginnings of the names of those variables by which launchers tell ranks and jobs.
-const LAUNCHERS: [&[u8]; 16] = [
+const LAUNCHERS: [&[u8]; 17] = [
     b"OMPI_COMM_WORLD_",
     b"PMIX_RANK",
     b"PMIX_NAMESPACE",
@@ -17,6 +17,7 @@ const LAUNCHERS: [&[u8]; 16] = [
     b"PMI_RANK",
     b"PMI_SIZE",
     b"PMI_LOCAL",
+    b"PMI_SPAWNED=",
     b"MPI_LOCAL",
     b"MV2_COMM_WORLD_",
     b"MVP_COMM_WORLD_",

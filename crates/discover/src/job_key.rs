@@ -13,6 +13,8 @@ use super::{
     text::plain,
 };
 
+const SPAWNED: &str = "/spawned";
+
 /// A short name for a job (an `MPI_COMM_WORLD`), such as `ompi:838205441` or `hydra:node1:37367`: the same in all its processes and
 /// different in all others of the user's on this node. Printable ASCII.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -39,9 +41,11 @@ impl JobKey {
         around: &Surroundings,
     ) -> Self {
         Self(named(kind, environment, allocations, around).unwrap_or_else(|| match around {
-            Surroundings { launcher: Some(launcher), .. } => format!("tree:{launcher}"),
+            Surroundings { launcher: Some(launcher), .. } => format!("tree:{launcher}{}", world(kind, environment)),
             // It has a rank, so somebody started it, in some way unknown here: its siblings are its job.
-            Surroundings { parent, .. } if kind != LauncherKind::None => format!("tree:{parent}"),
+            Surroundings { parent, .. } if kind != LauncherKind::None => {
+                format!("tree:{parent}{}", world(kind, environment))
+            }
             Surroundings { pid, .. } => format!("single:{pid}"),
         }))
     }
@@ -62,6 +66,11 @@ impl JobKey {
     /// Whether it is only said by whom the processes were started: the job had no name that was still known.
     pub fn is_of_tree(&self) -> bool {
         self.0.starts_with("tree:")
+    }
+
+    /// Whether it is of processes that others of the same launcher have spawned.
+    pub fn is_spawned(&self) -> bool {
+        self.0.ends_with(SPAWNED)
     }
 
     /// The same key told apart from another user's of the same name.
@@ -111,12 +120,20 @@ fn named(
         LauncherKind::Pmix => value("PMIX_NAMESPACE").map(|namespace| format!("pmix:{namespace}")),
         LauncherKind::IntelMpi => value("I_MPI_HYDRA_UUID").map(|uuid| format!("impi:{uuid}")),
         LauncherKind::Hydra | LauncherKind::Mvapich => {
-            around.hydra.as_ref().map(ToString::to_string).or_else(slurm_step)
+            let world = |group: &HydraGroup| if group.is_first() { world(kind, environment) } else { "" };
+            around.hydra.as_ref().map(|group| format!("{group}{}", world(group))).or_else(slurm_step)
         }
         LauncherKind::Pals => value("PALS_APID").map(|application| format!("pals:{application}")),
         LauncherKind::Slurm => slurm_step(),
         LauncherKind::None => None,
     }
+}
+
+/// What tells processes that `MPI_Comm_spawn` has started from those that called it, where one proxy of MPICH's has started both. Worlds
+/// that were spawned one after the other have no names.
+fn world(kind: LauncherKind, environment: &Environment) -> &'static str {
+    let is_hydra = matches!(kind, LauncherKind::Hydra | LauncherKind::Mvapich);
+    if is_hydra && environment.get("PMI_SPAWNED") == Some(b"1") { SPAWNED } else { "" }
 }
 
 #[cfg(test)]
@@ -150,6 +167,9 @@ mod tests {
         let around = Surroundings { launcher: Some(9), parent: 8, pid: 7, ..Surroundings::default() };
         assert_eq!(key(LauncherKind::Hydra, &[], &around), "tree:9");
         assert_eq!(key(LauncherKind::None, &[], &around), "tree:9");
+        let spawned = [("PMI_RANK", "0"), ("PMI_SPAWNED", "1")];
+        assert_eq!(key(LauncherKind::Hydra, &spawned, &around), "tree:9/spawned");
+        assert_eq!(key(LauncherKind::Slurm, &spawned, &around), "tree:9");
         let orphan = Surroundings { launcher: None, ..around };
         assert_eq!(key(LauncherKind::Hydra, &[], &orphan), "tree:8");
         assert_eq!(key(LauncherKind::None, &[], &orphan), "single:7");

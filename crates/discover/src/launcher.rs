@@ -28,10 +28,17 @@ pub struct HydraGroup {
     group: String,
 }
 
+impl HydraGroup {
+    /// Whether it is what `mpiexec` was asked for; since MPICH 4.2, what such processes spawn is in it, too.
+    pub(crate) fn is_first(&self) -> bool {
+        self.group == "0"
+    }
+}
+
 impl fmt::Display for HydraGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "hydra:{}", self.control_port)?;
-        if self.group == "0" { Ok(()) } else { write!(f, "/{}", self.group) }
+        if self.is_first() { Ok(()) } else { write!(f, "/{}", self.group) }
     }
 }
 

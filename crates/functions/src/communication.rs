@@ -119,6 +119,7 @@ const COMMON: &[&str] = &[
     "MPI_File_set_view",
     "MPI_File_sync",
     "MPI_Graph_create",
+    "MPI_Intercomm_merge",
     "MPI_Win_allocate",
     "MPI_Win_allocate_shared",
     "MPI_Win_create",

@@ -101,7 +101,7 @@ impl ProcessTable {
     fn name_those_beside(&mut self, parent: Option<u32>, began_ns: u64, job: Option<&JobKey>) {
         let (Some(parent), Some(job)) = (parent, job.filter(|job| !job.is_of_tree())) else { return };
         for entry in self.entries.values_mut().filter(|entry| is_beside(entry, parent, began_ns)) {
-            if entry.job.as_ref().is_some_and(JobKey::is_of_tree) {
+            if entry.job.as_ref().is_some_and(|own| own.is_of_tree() && own.is_spawned() == job.is_spawned()) {
                 entry.observed.identity.job = Some(job.to_string());
                 entry.job = Some(job.clone());
             }
@@ -127,9 +127,11 @@ impl ProcessTable {
         self.entries.insert(slot, entry);
     }
 
-    /// The job of what the same parent started at about the same time, as launchers do.
-    pub(super) fn job_beside(&self, parent: u32, began_ns: u64) -> Option<JobKey> {
-        self.entries.values().filter(|entry| is_beside(entry, parent, began_ns)).find_map(|entry| entry.job.clone())
+    /// The job of what the same parent started at about the same time, as launchers do, where a process says no more of its own.
+    pub(super) fn job_beside(&self, parent: u32, began_ns: u64, own: &JobKey) -> Option<JobKey> {
+        let beside = self.entries.values().filter(|entry| is_beside(entry, parent, began_ns));
+        let mut jobs = beside.filter_map(|entry| entry.job.as_ref());
+        jobs.find(|job| job.is_spawned() == own.is_spawned()).cloned()
     }
 
     /// A new image of a process is of the same job as the one before, and has its rank, whether or not it lives until it is looked
@@ -394,10 +396,10 @@ mod tests {
         let job = JobKey::of_environment_alone(&RankInfo::from_environment(&environment, false), &environment);
         let mut process_table = ProcessTable::default();
         process_table.add_candidate(1, 4001, Candidate { parent: Some(9), job: job.clone(), ..told(&[RANK]) }, 5, true);
-        assert!(job.is_some());
-        assert_eq!(process_table.job_beside(9, TOGETHER_NS + 4), job);
-        assert_eq!(process_table.job_beside(9, TOGETHER_NS + 5), None, "the number may be somebody else's");
-        assert_eq!(process_table.job_beside(8, 5), None);
+        let job = job.expect("it has a name");
+        assert_eq!(process_table.job_beside(9, TOGETHER_NS + 4, &job), Some(job.clone()));
+        assert_eq!(process_table.job_beside(9, TOGETHER_NS + 5, &job), None, "the number may be somebody else's");
+        assert_eq!(process_table.job_beside(8, 5, &job), None);
     }
 
     #[test]

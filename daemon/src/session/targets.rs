@@ -135,7 +135,7 @@ impl Targets {
         let job = job.flatten().map(|job| {
             // Who has started it may be gone as well.
             let beside = parent.filter(|_| job.is_of_tree());
-            beside.and_then(|parent| self.process_table.job_beside(parent, began_ns)).unwrap_or(job)
+            beside.and_then(|parent| self.process_table.job_beside(parent, began_ns, &job)).unwrap_or(job)
         });
         Candidate { process, starter, parent, rank, job }
     }

@@ -174,9 +174,13 @@ impl Matcher {
             // Some may be told apart by what all had called before.
             let mut in_order: Vec<_> = joining.collect();
             in_order.sort_by_key(|(_, joining)| joining.call.entry_ns);
-            in_order.into_iter().for_each(|(process, joining)| self.groups.join(process, joining, &self.known));
+            for (process, joining) in in_order {
+                self.groups.join(process, joining, &self.known);
+            }
         } else {
-            joining.for_each(|(process, joining)| self.groups.join(process, joining, &self.known));
+            for (process, joining) in joining {
+                self.groups.join(process, joining, &self.known);
+            }
         }
         let unsure: Vec<bool> = self.processes.iter().map(|process| process.inbound.is_unsure()).collect();
         if !unsure.contains(&true) {

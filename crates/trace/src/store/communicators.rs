@@ -127,13 +127,15 @@ impl<'a> Group<'a> {
                     *member = world_rank(local.process).or(*member);
                 }
             }
-            if members.iter().all(Option::is_none) { Vec::new() } else { members }
+            members
         };
+        // Of a side of which nobody is known, it is known how many they are.
+        let known = |members: Vec<Option<u32>>| if members.iter().all(Option::is_none) { Vec::new() } else { members };
         let (own, other) = first.map_or((None, None), |local| (Some(own_side(local)), other_side(local)));
         let members = match kind {
             CommunicatorKind::World => (0..first.map_or(0, |local| local.size).min(MOST_MEMBERS)).map(Some).collect(),
             CommunicatorKind::Own => first.map_or_else(Vec::new, |local| local.members.clone()),
-            CommunicatorKind::Made => of_side(own),
+            CommunicatorKind::Made => known(of_side(own)),
         };
         let neighbours = self.known.iter().filter_map(|local| Some((local.rank, local.neighbours.clone()?)));
         let (members, remote_members) = (members, of_side(other));

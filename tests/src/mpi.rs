@@ -126,7 +126,16 @@ impl Mpi {
         self.arguments(ranks, scratch, preload, "")
     }
 
-    /// `network`: what ranks of several nodes talk by, behind a comma.
+    /// The same for ranks that spawn others: shared memory is within a world.
+    pub fn launcher_arguments_of_worlds(self, ranks: u32, scratch: &Path, preload: Option<&Path>) -> Vec<OsString> {
+        let mut arguments = self.arguments(ranks, scratch, preload, ",tcp");
+        if matches!(self, Self::OpenMpi | Self::OpenMpi5) {
+            arguments.extend(["--mca", "btl_tcp_if_include", "lo"].map(Into::into));
+        }
+        arguments
+    }
+
+    /// `network`: what ranks of several nodes or worlds talk by, behind a comma.
     fn arguments(self, ranks: u32, scratch: &Path, preload: Option<&Path>, network: &str) -> Vec<OsString> {
         let mut arguments: Vec<OsString> = Vec::new();
         match self {

@@ -259,11 +259,7 @@ pub fn worlds_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const COLLECTIVE: u64 = 2 * 2 + 3 * STEPS;
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("job.trace");
-    let mut job = Job::builder(mpi, program::SPAWNS).ranks(2);
-    if matches!(mpi, Mpi::OpenMpi | Mpi::OpenMpi5) {
-        // Shared memory is within a world.
-        job = job.env("OMPI_MCA_btl", "self,tcp");
-    }
+    let job = Job::builder(mpi, program::SPAWNS).ranks(2).spawns();
     let states = live_agrees(job, engine, &path)?;
     let others = ["sends", "receives", "outside", "unsure", "contradictions", "incomplete_collective_calls"];
     let are_others = others.iter().any(|name| count(&states, name) != Some(0));

@@ -74,6 +74,7 @@ pub struct JobBuilder {
     srun: Vec<OsString>,
     hosts: Option<String>,
     alone: bool,
+    spawns: bool,
     set_user: Option<u32>,
 }
 
@@ -103,6 +104,7 @@ impl JobBuilder {
             srun: Vec::new(),
             hosts: None,
             alone: false,
+            spawns: false,
             set_user: None,
         }
     }
@@ -172,6 +174,13 @@ impl JobBuilder {
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
+        self
+    }
+
+    /// Its ranks start others (`MPI_Comm_spawn`).
+    #[must_use]
+    pub fn spawns(mut self) -> Self {
+        self.spawns = true;
         self
     }
 
@@ -457,7 +466,9 @@ impl JobBuilder {
 
     /// Ranks on several nodes have the job's environment, too.
     fn launcher_arguments(&self, scratch: &Path, preload: Option<&Path>) -> Vec<OsString> {
-        let Some(hosts) = &self.hosts else { return self.mpi.launcher_arguments(self.ranks, scratch, preload) };
+        let of_worlds = || self.mpi.launcher_arguments_of_worlds(self.ranks, scratch, preload);
+        let of_one_world = || self.mpi.launcher_arguments(self.ranks, scratch, preload);
+        let Some(hosts) = &self.hosts else { return if self.spawns { of_worlds() } else { of_one_world() } };
         let own = [DIRECTORY_VARIABLE, GATES_VARIABLE].into_iter();
         let own = own.chain((self.truth == Truth::Meaning).then_some(SEMANTICS_VARIABLE));
         let all = own.chain(self.environment.iter().filter_map(|(name, _)| name.to_str()));

@@ -189,17 +189,17 @@ impl Recorded {
         names: &mut Names,
     ) -> Option<(LocationId, Event)> {
         FunctionId::from_index(record.function)?;
+        let began_before = record.started_ns < since_ns;
         let thread = self.thread(record.tid, record.started_ns, names);
-        match thread.turn(record.number, record.started_ns) {
+        let arranged = match thread.turn(record.number, record.started_ns) {
             Turn::TooLate => return None,
-            Turn::OtherThread => self.replace(record.tid, record.started_ns, names),
-            Turn::Now | Turn::Later => {}
-        }
-        let thread = self.thread(record.tid, record.started_ns, names);
-        let changes = thread.take_changes(record.number);
-        let location = thread.location;
-        let what = Written::Call { record: *record, changes, began_before: record.started_ns < since_ns };
-        let (number, what) = thread.arrange(record.number, pass, what)?;
+            Turn::Now | Turn::Later => thread.arrange_call(record, pass, began_before),
+            Turn::OtherThread => {
+                self.replace(record.tid, record.started_ns, names);
+                self.thread(record.tid, record.started_ns, names).arrange_call(record, pass, began_before)
+            }
+        };
+        let (location, number, what) = arranged?;
         Some((location, self.event(number, what, names)?))
     }
 
@@ -452,8 +452,14 @@ impl Recorded {
         known.clone().or_else(|| Some(format!("phase {plus_1}")))
     }
 
-    /// Events that have waited for others.
-    pub(crate) fn released(&mut self, pass: u64, is_last: bool, names: &mut Names) -> Vec<(LocationId, Event)> {
+    /// Events that have waited for others, thread by thread.
+    pub(crate) fn released(
+        &mut self,
+        pass: u64,
+        is_last: bool,
+        names: &mut Names,
+        mut take: impl FnMut(&mut Self, &mut Names, LocationId, &Event),
+    ) {
         let mut released = Vec::new();
         let threads = self.threads.values_mut().chain(self.replaced.iter_mut().map(|(_, thread)| thread));
         for thread in threads.filter(|thread| thread.holds_any()) {
@@ -461,8 +467,11 @@ impl Recorded {
                 released.push((thread.location, number, what));
             }
         }
-        let event = |(location, number, what)| Some((location, self.event(number, what, names)?));
-        released.into_iter().filter_map(event).collect()
+        for (location, number, what) in released {
+            if let Some(event) = self.event(number, what, names) {
+                take(self, names, location, &event);
+            }
+        }
     }
 
     /// Whether it has called MPI and not finalised it, as far as that can be known.

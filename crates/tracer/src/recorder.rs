@@ -26,8 +26,7 @@ type EarlyLine = ((u32, u64), Origin, Words);
 /// Makes events of lines, as they come, and gives them to an output.
 #[derive(Debug)]
 pub struct Recorder<O> {
-    output: O,
-    selection: Selection,
+    sink: Sink<O>,
     /// By slot.
     processes: BTreeMap<u32, Recorded>,
     /// Those that have ended.
@@ -37,8 +36,6 @@ pub struct Recorder<O> {
     early_lines: usize,
     names: Names,
     next_process: u32,
-    /// By location.
-    left_out: Vec<LeftOut>,
     pass: u64,
     /// When the pass before began, ns: calls that had returned by then have been seen.
     last_pass_ns: u64,
@@ -46,8 +43,17 @@ pub struct Recorder<O> {
     since_ns: u64,
     /// For some time nothing was recorded.
     has_paused: bool,
-    events: u64,
     calls: u64,
+}
+
+/// Where events go, and what has become of them.
+#[derive(Debug)]
+struct Sink<O> {
+    output: O,
+    selection: Selection,
+    /// By location.
+    left_out: Vec<LeftOut>,
+    events: u64,
     /// Why something could not be written.
     trouble: Option<WriteError>,
 }
@@ -64,27 +70,60 @@ pub struct Done<O> {
     pub trouble: Option<WriteError>,
 }
 
+impl<O: Output> Sink<O> {
+    fn write(&mut self, process: &mut Recorded, names: &mut Names, location: LocationId, event: &Event) {
+        if !self.is_chosen(process, location, event) {
+            return;
+        }
+        self.define(names);
+        self.events += 1;
+        let written = self.output.push(location, event);
+        self.note(written);
+    }
+
+    /// Whether somebody has asked for it; else it is counted.
+    fn is_chosen(&mut self, process: &mut Recorded, location: LocationId, event: &Event) -> bool {
+        let Event::Call(call) = event else { return true };
+        if self.left_out.len() <= location.index() {
+            self.left_out.resize_with(location.index() + 1, LeftOut::default);
+        }
+        let Some(left_out) = self.left_out.get_mut(location.index()) else { return true };
+        let mut chosen = std::mem::take(&mut process.chosen);
+        let is_taken = self.selection.takes(call, &mut chosen, |number| process.communicator_name(number), left_out);
+        process.chosen = chosen;
+        is_taken
+    }
+
+    fn define(&mut self, names: &mut Names) {
+        for definition in names.definitions.drain(..) {
+            self.output.define(definition);
+        }
+    }
+
+    fn note(&mut self, written: Result<(), WriteError>) {
+        if let Err(error) = written {
+            self.trouble.get_or_insert(error);
+        }
+    }
+}
+
 impl<O: Output> Recorder<O> {
     pub fn new(output: O, node: Node, selection: Selection, since_ns: u64) -> Self {
         let mut recorder = Self {
-            output,
-            selection,
+            sink: Sink { output, selection, left_out: Vec::new(), events: 0, trouble: None },
             processes: BTreeMap::new(),
             ended: Vec::new(),
             early: BTreeMap::new(),
             early_lines: 0,
             names: Names::default(),
             next_process: 0,
-            left_out: Vec::new(),
             pass: 0,
             last_pass_ns: since_ns,
             since_ns,
             has_paused: false,
-            events: 0,
             calls: 0,
-            trouble: None,
         };
-        recorder.output.define(Definition::Node(NodeId(0), node));
+        recorder.sink.output.define(Definition::Node(NodeId(0), node));
         recorder
     }
 
@@ -93,7 +132,7 @@ impl<O: Output> Recorder<O> {
     pub fn add(&mut self, slot: u32, process: Process, is_whole: bool, referred: Box<dyn Referred + Send>) {
         let id = ProcessId(self.next_process);
         self.next_process += 1;
-        self.output.define(Definition::Process(id, process.clone()));
+        self.sink.output.define(Definition::Process(id, process.clone()));
         let mut recorded = Recorded::new(id, slot, process, is_whole, referred);
         if self.has_paused {
             // It may have called MPI before it was told of.
@@ -162,64 +201,32 @@ impl<O: Output> Recorder<O> {
             _ => None,
         };
         if let Some((location, event)) = event {
-            self.write(slot, location, &event);
+            self.sink.write(process, &mut self.names, location, &event);
         }
     }
 
     /// All rings have been looked at once more, from `began_ns` on. `is_last`: no further lines come.
     pub fn end_pass(&mut self, began_ns: u64, is_last: bool) {
-        let slots: Vec<u32> = self.processes.keys().copied().collect();
-        for slot in slots {
-            let pass = self.pass;
-            let (processes, names) = (&mut self.processes, &mut self.names);
-            let released = processes.get_mut(&slot).map(|process| process.released(pass, is_last, names));
-            for (location, event) in released.unwrap_or_default() {
-                self.write(slot, location, &event);
-            }
+        let Self { sink, processes, names, pass, .. } = self;
+        for process in processes.values_mut() {
+            process.released(*pass, is_last, names, |process, names, location, event| {
+                sink.write(process, names, location, event);
+            });
         }
         self.pass += 1;
         self.define_names();
-        let complete = self.output.complete_until(if is_last { began_ns } else { self.last_pass_ns });
-        self.note(complete);
+        let complete = self.sink.output.complete_until(if is_last { began_ns } else { self.last_pass_ns });
+        self.sink.note(complete);
         self.last_pass_ns = began_ns;
     }
 
-    fn write(&mut self, slot: u32, location: LocationId, event: &Event) {
-        if self.left_out.len() <= location.index() {
-            self.left_out.resize_with(location.index() + 1, LeftOut::default);
-        }
-        if let (Event::Call(call), Some(process), Some(left_out)) =
-            (event, self.processes.get_mut(&slot), self.left_out.get_mut(location.index()))
-        {
-            let mut chosen = std::mem::take(&mut process.chosen);
-            let is_taken =
-                self.selection.takes(call, &mut chosen, |number| process.communicator_name(number), left_out);
-            process.chosen = chosen;
-            if !is_taken {
-                return;
-            }
-        }
-        self.define_names();
-        self.events += 1;
-        let written = self.output.push(location, event);
-        self.note(written);
-    }
-
     fn define_names(&mut self) {
-        for definition in self.names.definitions.drain(..) {
-            self.output.define(definition);
-        }
-    }
-
-    fn note(&mut self, written: Result<(), WriteError>) {
-        if let Err(error) = written {
-            self.trouble.get_or_insert(error);
-        }
+        self.sink.define(&mut self.names);
     }
 
     /// Why something could not be written, if anything has not been since the last time.
     pub fn take_trouble(&mut self) -> Option<WriteError> {
-        self.trouble.take()
+        self.sink.trouble.take()
     }
 
     /// Places that calls were made from and that have not been given yet.
@@ -229,19 +236,19 @@ impl<O: Output> Recorder<O> {
 
     /// What was found out about a call site.
     pub fn define_site(&mut self, id: SiteId, site: CallSite) {
-        self.output.define(Definition::CallSite(id, site));
+        self.sink.output.define(Definition::CallSite(id, site));
     }
 
     /// How the clocks stand now.
     pub fn note_clock(&mut self, pair: ClockPair) {
-        self.output.define(Definition::Clock(NodeId(0), pair));
+        self.sink.output.define(Definition::Clock(NodeId(0), pair));
     }
 
     /// More is known of a process.
     pub fn describe(&mut self, slot: u32, change: impl FnOnce(&mut Process)) {
         if let Some(process) = self.processes.get_mut(&slot) {
             change(&mut process.definition);
-            self.output.define(Definition::Process(process.id, process.definition.clone()));
+            self.sink.output.define(Definition::Process(process.id, process.definition.clone()));
         }
     }
 
@@ -268,7 +275,7 @@ impl<O: Output> Recorder<O> {
     }
 
     fn define_news(&mut self) {
-        let Self { processes, ended, output, left_out, .. } = self;
+        let Self { processes, ended, sink: Sink { output, left_out, .. }, .. } = self;
         for process in processes.values_mut().chain(ended) {
             let news = process.news(|location| {
                 let left_out = left_out.get(location.index()).copied().unwrap_or_default();
@@ -282,7 +289,7 @@ impl<O: Output> Recorder<O> {
 
     /// Calls that are open now, as far as they are asked for, and what is known by now of all that events refer to. None of that ends anything.
     pub fn open_calls(&mut self, at_ns: u64) -> Vec<(LocationId, Event)> {
-        let Self { processes, names, selection, output, .. } = self;
+        let Self { processes, names, sink: Sink { selection, output, .. }, .. } = self;
         let mut open = Vec::new();
         for process in processes.values_mut() {
             let calls = process.open_calls(at_ns, self.since_ns, &[], names);
@@ -337,19 +344,21 @@ impl<O: Output> Recorder<O> {
     fn close(&mut self, slot: u32, at_ns: u64, cut_short: Option<&[UnfinishedCall]>) {
         let has_ended = cut_short.is_some();
         let (pass, since_ns) = (self.pass, self.since_ns);
-        let Some(process) = self.processes.get_mut(&slot) else { return };
-        let mut last = process.released(pass, true, &mut self.names);
-        last.extend(process.open_calls(at_ns, since_ns, cut_short.unwrap_or_default(), &mut self.names));
+        let Self { sink, processes, names, .. } = self;
+        let Some(process) = processes.get_mut(&slot) else { return };
+        process.released(pass, true, names, |process, names, location, event| {
+            sink.write(process, names, location, event);
+        });
+        let open = process.open_calls(at_ns, since_ns, cut_short.unwrap_or_default(), names);
         process.note_threads(has_ended.then_some(at_ns), None);
         if !has_ended {
-            process.conclude_pauses(&mut self.names);
+            process.conclude_pauses(names);
         }
-        let renewed = process.renewed_communicators();
-        for (location, event) in last {
-            self.write(slot, location, &event);
+        for (location, event) in open {
+            sink.write(process, names, location, &event);
         }
-        for definition in renewed {
-            self.output.define(definition);
+        for definition in process.renewed_communicators() {
+            sink.output.define(definition);
         }
         if has_ended {
             self.describe(slot, |process| process.ended_ns = Some(at_ns));
@@ -364,13 +373,14 @@ impl<O: Output> Recorder<O> {
         }
         self.end_pass(at_ns, true);
         self.define_news();
-        let (events, unwritten) = (self.events, self.unwritten());
-        Done { output: self.output, events, unwritten, trouble: self.trouble }
+        let unwritten = self.unwritten();
+        let Sink { output, events, trouble, .. } = self.sink;
+        Done { output, events, unwritten, trouble }
     }
 
     /// Where events go.
     pub fn output(&mut self) -> &mut O {
-        &mut self.output
+        &mut self.sink.output
     }
 
     /// Calls that the writers had no room for.

@@ -127,6 +127,19 @@ impl Thread {
         own
     }
 
+    /// A call that it has made, with what the call has done to requests: where it belongs, as [`Self::arrange`] gives it.
+    pub(crate) fn arrange_call(
+        &mut self,
+        record: &CallRecord,
+        pass: u64,
+        began_before: bool,
+    ) -> Option<(LocationId, u64, Written)> {
+        let changes = self.take_changes(record.number);
+        let what = Written::Call { record: *record, changes, began_before };
+        let (number, what) = self.arrange(record.number, pass, what)?;
+        Some((self.location, number, what))
+    }
+
     /// Something that the thread has written: gives it back, with its whole number, if its turn has come, else keeps it.
     pub(crate) fn arrange(&mut self, number: u32, pass: u64, what: Written) -> Option<(u64, Written)> {
         let number = self.numbering.whole(number);

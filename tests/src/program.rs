@@ -133,6 +133,8 @@ pub const COMMUNICATOR_ORDERS: Program = program("communicator_orders", Language
 pub const COMMUNICATOR_THREADS: Program = program("communicator_threads", Language::C, &["communicator_threads.c"]);
 /// Collective calls over an inter-communicator. Four ranks.
 pub const BETWEEN_GROUPS: Program = program("between_groups", Language::C, &["between_groups.c"]);
+/// One-sided communication, with epochs of whom it is for. Three ranks.
+pub const EPOCHS: Program = program("epochs", Language::C, &["epochs.c"]);
 /// Ranks that spawn as many more. Two ranks.
 pub const SPAWNS: Program = program("spawns", Language::C, &["spawns.c"]);
 /// Communicators that were made long ago, over which nothing synchronises. Four ranks.

@@ -252,6 +252,21 @@ pub fn groups_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     Ok(())
 }
 
+/// `epochs`: who exposes a window late, and who completes an access late.
+pub fn epochs_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    const RANKS: u32 = 3;
+    // MPI_Init and MPI_Finalize, and a window made and freed.
+    const COLLECTIVE: u64 = 2 + 2;
+    let states = job_agrees(Job::builder(mpi, program::EPOCHS).ranks(RANKS), engine)?;
+    expect_all_matched(&states, 0, u64::from(RANKS) * COLLECTIVE)?;
+    for (kind, late) in [("late-post", 0), ("early-wait", RANKS - 1)] {
+        if !waits_for(&states, kind, late.into()) {
+            return Err(format!("nobody waits for rank {late} in {kind}: {:?}", states.get("waits")).into());
+        }
+    }
+    Ok(())
+}
+
 /// `spawns`: each world has its own collectives and messages. What is called over both is of a group that is not known.
 pub fn worlds_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const STEPS: u64 = 10;

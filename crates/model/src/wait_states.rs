@@ -35,12 +35,16 @@ pub enum WaitKind {
     Common,
     /// The same with windows: making and freeing them, fences.
     Window,
+    /// Whoever accesses a window waits until it is exposed (`MPI_Win_post`).
+    LatePost,
+    /// Whoever has exposed a window waits until those that access it have completed that (`MPI_Win_complete`).
+    EarlyWait,
     InitCompletion,
     Finalize,
 }
 
 impl WaitKind {
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::LateSender,
         Self::LateReceiver,
         Self::Barrier,
@@ -54,6 +58,8 @@ impl WaitKind {
         Self::Neighbours,
         Self::Common,
         Self::Window,
+        Self::LatePost,
+        Self::EarlyWait,
         Self::InitCompletion,
         Self::Finalize,
     ];
@@ -74,6 +80,8 @@ impl WaitKind {
             Self::Neighbours => "wait for neighbours",
             Self::Common => "wait at common calls",
             Self::Window => "wait at windows",
+            Self::LatePost => "late post",
+            Self::EarlyWait => "early wait",
             Self::InitCompletion => "init completion",
             Self::Finalize => "wait at finalize",
         }
@@ -243,6 +251,10 @@ pub struct UnmatchedEnds {
     /// Of members that are not all recorded, or not known.
     pub of_partial_groups: u64,
     pub incomplete_collective_calls: u64,
+    /// Epochs of one-sided communication (`MPI_Win_start`, `MPI_Win_post`) in which nobody was seen to access anything, or whose other side is
+    /// not there.
+    #[serde(default)]
+    pub epochs: u64,
     /// Calls over neighbourhoods that are not known.
     pub unknown_neighbours: u64,
     /// Calls that are not in the trace: lost or damaged, and left out.
@@ -312,7 +324,7 @@ impl UnmatchedEnds {
     /// Whether nothing is missing.
     pub const fn is_empty(&self) -> bool {
         let messages = self.sends + self.receives + self.outside + self.of_unknown_source + self.of_unknown_request;
-        let messages = messages + self.completed_unseen;
+        let messages = messages + self.completed_unseen + self.epochs;
         let collective = self.of_partial_groups + self.incomplete_collective_calls + self.unknown_neighbours;
         messages + collective + self.unsure + self.contradictions + self.lost_calls + self.between_clocks == 0
     }

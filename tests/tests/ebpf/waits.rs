@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::waits::{
-    communicators_agree, communicators_of_threads_agree, count, fences_agree, groups_agree, matched, of_ring,
-    ring_agrees, switched_off_agrees, unseen_completions_are_counted, wait_states, worlds_agree,
+    communicators_agree, communicators_of_threads_agree, count, epochs_agree, fences_agree, groups_agree, matched,
+    of_ring, ring_agrees, switched_off_agrees, unseen_completions_are_counted, wait_states, worlds_agree,
 };
 use mpiprobe_tests::{Job, Language, Mpi, Profiler, neighbours, program};
 use serde_json::Value;
@@ -24,6 +24,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial_with(mpi, Language::C, "waits_over_communicators_that_threads_make", move || {
             communicators_of_threads_agree(mpi, "ebpf")
         }),
+        trial_with(mpi, Language::C, "waits_in_epochs", move || epochs_agree(mpi, "ebpf")),
         trial_with(mpi, Language::C, "waits_between_two_groups", move || groups_agree(mpi, "ebpf")),
         trial_with(mpi, Language::C, "waits_without_what_completes_requests", move || {
             unseen_completions_are_counted(mpi, "ebpf")

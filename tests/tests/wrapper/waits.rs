@@ -2,7 +2,7 @@
 
 use libtest_mimic::Trial;
 use mpiprobe_tests::waits::{
-    agree, communicators_agree, communicators_of_threads_agree, fences_agree, groups_agree, ring_agrees,
+    agree, communicators_agree, communicators_of_threads_agree, epochs_agree, fences_agree, groups_agree, ring_agrees,
     switched_off_agrees, unseen_completions_are_counted, worlds_agree,
 };
 use mpiprobe_tests::{Language, Mpi, neighbours, program};
@@ -20,6 +20,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "waits_over_communicators_that_threads_make", move || {
             communicators_of_threads_agree(mpi, "wrapper")
         }),
+        trial(mpi, Language::C, "waits_in_epochs", move || epochs_agree(mpi, "wrapper")),
         trial(mpi, Language::C, "waits_between_two_groups", move || groups_agree(mpi, "wrapper")),
         trial(mpi, Language::C, "waits_without_what_completes_requests", move || {
             unseen_completions_are_counted(mpi, "wrapper")

@@ -106,6 +106,8 @@ pub struct Unmatched {
     pub collective: u64,
     /// Calls of collectives over communicators of which some members are not recorded, or not known.
     pub of_partial_groups: u64,
+    /// Epochs (`MPI_Win_start`, `MPI_Win_post`) in which nobody was seen to access anything, or whose other side is not there.
+    pub epochs: u64,
     /// Calls of collectives that other members have not made, or of which it was not sure which belong together.
     pub incomplete: u64,
 }
@@ -133,7 +135,9 @@ impl Pending {
 impl Unmatched {
     pub(crate) fn add(&mut self, other: &Self) {
         let Self { matched, outside, sends, receives, of_unknown_source, of_unknown_request, .. } = other;
-        let Self { completed_unseen, unsure, contradictions, collective, of_partial_groups, incomplete, .. } = other;
+        let Self {
+            completed_unseen, unsure, contradictions, collective, of_partial_groups, incomplete, epochs, ..
+        } = other;
         self.matched += matched;
         self.outside += outside;
         self.sends += sends;
@@ -146,5 +150,6 @@ impl Unmatched {
         self.collective += collective;
         self.of_partial_groups += of_partial_groups;
         self.incomplete += incomplete;
+        self.epochs += epochs;
     }
 }

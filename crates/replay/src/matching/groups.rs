@@ -165,6 +165,9 @@ pub(super) struct Groups {
     streams: HashMap<Stream, Option<StreamState>>,
     /// By what a process calls its window or file: what all together call it.
     common: HashMap<Stream, Stream>,
+    /// What has got such a name, and what has lost it, since somebody took them.
+    pub(super) named: Vec<(Stream, Stream)>,
+    pub(super) gone: Vec<Stream>,
     /// Calls of which that is not known, because others have not made it yet, or nobody has seen them.
     held: HashMap<Stream, (ProcessId, VecDeque<Queued>)>,
     /// By process and number of its call: where it waits.
@@ -250,6 +253,7 @@ impl Groups {
             self.streams.remove(&stream);
             for own in freed {
                 self.common.remove(&own);
+                self.gone.push(own);
             }
         }
         for all in made {
@@ -261,6 +265,7 @@ impl Groups {
     fn unite(&mut self, all: &[Stream], known: &Known) {
         let Some(&first) = all.first() else { return };
         self.common.extend(all.iter().map(|&own| (own, first)));
+        self.named.extend(all.iter().map(|&own| (own, first)));
         for (process, held) in all.iter().filter_map(|own| self.held.remove(own)).collect::<Vec<_>>() {
             for queued in held {
                 self.queue(process, queued, known);

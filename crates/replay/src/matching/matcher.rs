@@ -6,6 +6,7 @@ use mpiprobe_trace::{Definitions, LocationId, ProcessId};
 
 use super::{
     call::{Done, Pending, Unmatched},
+    epochs::{EpochWait, Epochs},
     groups::{Groups, Instance, InstanceDone},
     inbound::{Gap, Met},
     meaning::{ChannelNames, Known},
@@ -29,6 +30,7 @@ pub struct Matcher {
     names: ChannelNames,
     processes: Vec<ProcessReplay>,
     groups: Groups,
+    epochs: Epochs,
 }
 
 /// Kinds of ends.
@@ -47,6 +49,8 @@ pub struct Matched<'a> {
     pub instances: &'a [Arc<Instance>],
     /// Those that did not block and are complete for a member.
     pub instances_done: &'a [InstanceDone],
+    /// Calls of epochs that have needed others of other processes.
+    pub(crate) epochs: &'a [EpochWait],
 }
 
 impl<'a> Matched<'a> {
@@ -78,6 +82,7 @@ impl Matcher {
             names: ChannelNames::default(),
             processes: Vec::new(),
             groups: Groups::default(),
+            epochs: Epochs::default(),
         }
     }
 
@@ -114,7 +119,32 @@ impl Matcher {
         self.tell_senders();
         parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice));
         self.complete();
-        Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
+        self.step(slice.until_ns);
+        self.matched()
+    }
+
+    fn matched(&self) -> Matched<'_> {
+        Matched {
+            processes: &self.processes,
+            instances: &self.groups.formed,
+            instances_done: &self.groups.done,
+            epochs: &self.epochs.waits,
+        }
+    }
+
+    /// Epochs of windows, once it is known which windows are one.
+    fn step(&mut self, until_ns: u64) {
+        self.epochs.waits.clear();
+        self.epochs.name(self.groups.named.drain(..));
+        let calls = self.processes.iter_mut().enumerate();
+        let calls = calls.flat_map(|(index, process)| process.epoch_calls.drain(..).map(move |one| (id(index), one)));
+        let mut in_order: Vec<_> = calls.collect();
+        in_order.sort_by_key(|(_, one)| one.call.entry_ns);
+        for (process, one) in in_order {
+            self.epochs.take(process, one, &self.known);
+        }
+        self.epochs.settle(until_ns, &self.known);
+        self.epochs.forget(self.groups.gone.drain(..));
     }
 
     /// What each process has to say to others.
@@ -222,7 +252,7 @@ impl Matcher {
     /// When the first call began of those that are not dealt with, because others are behind, ns.
     pub(crate) fn unsettled_ns(&self) -> Option<u64> {
         let of_processes = self.processes.iter().filter_map(ProcessReplay::unsettled_ns);
-        of_processes.chain(self.groups.waiting_since_ns()).min()
+        of_processes.chain(self.groups.waiting_since_ns()).chain(self.epochs.waiting_since_ns()).min()
     }
 
     /// There is no more: what is left is complete, or has no other end.
@@ -236,7 +266,9 @@ impl Matcher {
         self.complete();
         self.processes.iter_mut().for_each(|process| process.finish(&self.known));
         self.groups.finish();
-        Matched { processes: &self.processes, instances: &self.groups.formed, instances_done: &self.groups.done }
+        self.step(u64::MAX);
+        self.epochs.finish(&self.known);
+        self.matched()
     }
 
     /// Keeps what has no other end, for [`Self::loose`]. `is_done_wanted`: what has one is told as well.
@@ -261,6 +293,7 @@ impl Matcher {
     /// What could not be matched so far; after [`Self::finish`], at all.
     pub fn unmatched(&self) -> Unmatched {
         let mut all = self.groups.counts;
+        all.add(&self.epochs.counts);
         for process in &self.processes {
             all.add(&process.counts);
             all.add(&process.inbound.counts);

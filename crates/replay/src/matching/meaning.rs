@@ -5,10 +5,11 @@ use std::sync::{Mutex, PoisonError};
 use hashbrown::HashMap;
 use mpiprobe_functions::{Communication, FunctionId, Group, Operation as When, Pattern, Role};
 use mpiprobe_trace::{
-    Bytes, Call, Change, CommunicatorId, CommunicatorKind, Definitions, FileId, Object, Operation, Partner, ProcessId,
-    Root, Shape, SiteId, Transfer, WindowId,
+    Bytes, Call, Change, CommunicatorId, CommunicatorKind, Definitions, FileId, NodeId, Object, Operation, Partner,
+    ProcessId, Root, Shape, SiteId, Transfer, WindowId,
 };
 
+use super::epochs::Step;
 use crate::{clock::Clocks, communication::communication};
 
 /// Communicators that one was made from, one after the other, as far as anybody follows them.
@@ -149,6 +150,13 @@ impl Known {
         self.clocks.among_ns(nodes)
     }
 
+    /// How much times of others may be off against those of a process, as far as anything bounds it.
+    pub(super) fn most_apart_ns(&self, process: ProcessId) -> u64 {
+        let Some(own) = self.definitions.process(process) else { return 0 };
+        let nodes = (0..).map(NodeId).take(self.definitions.nodes.len());
+        nodes.filter_map(|node| self.clocks.within_ns(own.node, node)).max().unwrap_or(0)
+    }
+
     /// The process that another one means by a rank.
     fn process(&self, from: ProcessId, communicator: CommunicatorId, rank: u32) -> Option<ProcessId> {
         let known = self.definitions.communicator(communicator)?;
@@ -261,6 +269,11 @@ pub(super) enum Act {
     },
     /// Others may have made the same call with success, or nobody.
     FailedCollective,
+    /// In an epoch of that window.
+    Epoch {
+        window: Stream,
+        step: Step,
+    },
 }
 
 /// What calls of a shape mean, or what they do to a request.
@@ -354,7 +367,9 @@ impl Translator<'_> {
 
     fn act(&self, operation: &Operation) -> Act {
         match communication(operation.function) {
-            Communication::Nothing => self.beginning_or_end(operation.function),
+            Communication::Nothing => {
+                self.epoch(operation).unwrap_or_else(|| self.beginning_or_end(operation.function))
+            }
             Communication::Collective(pattern) => self.joint(operation, pattern).map_or(Act::Nothing, Act::Collective),
             probe @ (Communication::Probe | Communication::MatchedProbe) => {
                 let takes = probe == Communication::MatchedProbe;
@@ -406,6 +421,22 @@ impl Translator<'_> {
     fn channel(&self, to: ProcessId, source: ProcessId, communicator: CommunicatorId, tag: i32) -> Side {
         let key = ChannelKey { source, communicator, tag, partitioned: 0 };
         Side::Channel { process: to, channel: self.names.number(to, key) }
+    }
+
+    /// What a call does in an epoch, if it is one-sided; `None`: it is not, or it is not known to whose data it goes.
+    fn epoch(&self, operation: &Operation) -> Option<Act> {
+        let Some(Object::Window(window)) = operation.object else { return None };
+        let step = match operation.function.function().name {
+            "MPI_Win_start" => Step::Start,
+            "MPI_Win_complete" => Step::Complete,
+            "MPI_Win_post" => Step::Post,
+            "MPI_Win_wait" => Step::Wait,
+            _ => {
+                let Partner::Rank(rank) = operation.send.or(operation.receive)?.partner else { return None };
+                Step::Access(self.known.process(self.process, operation.communicator?, rank)?)
+            }
+        };
+        Some(Act::Epoch { window: Stream::Window(window), step })
     }
 
     fn beginning_or_end(&self, function: FunctionId) -> Act {

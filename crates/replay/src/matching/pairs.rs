@@ -109,9 +109,12 @@ impl Requests {
         let those = match act {
             Act::Messages { receive: Some(_), .. } => &mut self.receives,
             Act::Messages { .. } => &mut self.sends,
-            Act::Nothing | Act::Probe { .. } | Act::Collective(_) | Act::Failed { .. } | Act::FailedCollective => {
-                &mut self.others
-            }
+            Act::Nothing
+            | Act::Probe { .. }
+            | Act::Collective(_)
+            | Act::Failed { .. }
+            | Act::FailedCollective
+            | Act::Epoch { .. } => &mut self.others,
         };
         *those += number;
     }
@@ -224,7 +227,7 @@ impl Process {
                 self.posted.add(act, if posts { number } else { 0 });
             }
             Act::Failed { .. } | Act::FailedCollective => self.is_plain = false,
-            Act::Nothing => {}
+            Act::Nothing | Act::Epoch { .. } => {}
         }
     }
 

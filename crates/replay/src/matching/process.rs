@@ -8,8 +8,9 @@ use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row
 
 use super::{
     call::{CallAt, Done, End, Unmatched},
+    epochs::{EpochCall, Step},
     inbound::{Completion, FromOther, Gap, Inbound, Met, Sent},
-    meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, learn},
+    meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, Stream, learn},
     slab::{Key, Slab},
 };
 use crate::slices::{LocationSlice, Slice};
@@ -134,6 +135,9 @@ pub(super) struct ProcessReplay {
     /// For others, by the part of the processes that they are in.
     pub(super) outbox: Vec<Vec<(ProcessId, FromOther)>>,
     pub(super) joining: Vec<Joining>,
+    pub(super) epoch_calls: Vec<EpochCall>,
+    /// Windows that it has an access epoch of.
+    started: Vec<Stream>,
     pub(super) joined: Vec<Joined>,
     /// Where calls are missing that would be in the slice, in the order of time.
     pub(super) gaps: Vec<Gap>,
@@ -170,6 +174,8 @@ impl ProcessReplay {
             partitioned: HashMap::new(),
             outbox: Vec::new(),
             joining: Vec::new(),
+            epoch_calls: Vec::new(),
+            started: Vec::new(),
             joined: Vec::new(),
             gaps: Vec::new(),
             gap_count: 0,
@@ -416,6 +422,7 @@ impl ProcessReplay {
                     self.tell(process, FromOther::Doubtful { channel, gap }, around.share);
                 }
             }
+            Act::Epoch { window, step } => self.step(window, step, *call),
             Act::FailedCollective => self.gap_count = self.gap_count.wrapping_add(1),
             Act::Collective(joint) => {
                 let number = self.join(joint, *call, when == When::Blocking);
@@ -437,6 +444,17 @@ impl ProcessReplay {
                 self.inbound.give_up(key, call.entry_ns);
             }
         }
+    }
+
+    /// Accesses are of importance in access epochs only.
+    fn step(&mut self, window: Stream, step: Step, call: CallAt) {
+        match step {
+            Step::Start => self.started.push(window),
+            Step::Access(_) if !self.started.contains(&window) => return,
+            Step::Complete => self.started.retain(|&started| started != window),
+            Step::Access(_) | Step::Post | Step::Wait => {}
+        }
+        self.epoch_calls.push(EpochCall { window, step, call, gaps: self.gap_count });
     }
 
     fn join(&mut self, joint: Joint, call: CallAt, is_blocking: bool) -> u64 {
@@ -568,7 +586,7 @@ impl ProcessReplay {
                     }
                 }
             }
-            Act::Nothing | Act::Probe { .. } | Act::Failed { .. } | Act::FailedCollective => {}
+            Act::Nothing | Act::Probe { .. } | Act::Failed { .. } | Act::FailedCollective | Act::Epoch { .. } => {}
         }
     }
 

@@ -280,6 +280,7 @@ impl Analysis {
         found.extend(groups.into_iter().map(|(_, found)| found));
         let mut of_done = Found::default();
         matched.instances_done.iter().for_each(|done| rules.instance_done(done, &mut of_done));
+        rules.epochs(matched.epochs, &mut of_done);
         found.push(of_done);
         let mut points = Vec::new();
         for mut one in found {

@@ -11,7 +11,7 @@ use super::{
     rules::{self, Stay, Waited},
 };
 use crate::clock::Clocks;
-use crate::matching::{CallAt, Done, End, Instance, InstanceDone, InstanceKind, Member};
+use crate::matching::{CallAt, Done, End, EpochNeed, EpochWait, Instance, InstanceDone, InstanceKind, Member};
 
 /// Late senders that a receiver remembers, to find that messages were received in another order than they were sent.
 const REMEMBERED: usize = 100;
@@ -238,6 +238,28 @@ impl Rules<'_> {
         }
         let cause = Cause { location: other.location.0, stay: self::stay(&other) };
         found.message(Wait { kind, location, place, stay, ns, cause: Some(cause), path: None });
+    }
+
+    /// Waits in calls of epochs, for those of the other side.
+    pub(super) fn epochs(&self, waits: &[EpochWait], found: &mut Found) {
+        for EpochWait { need, call, other } in waits {
+            let Some((within_ns, honest_ns)) = self.apart(call.location, other.location) else {
+                found.between_clocks += 1;
+                continue;
+            };
+            let stay = stay(call);
+            let ns = found.checked(rules::until(other.entry_ns, stay), honest_ns);
+            let ns = found.sure(ns, within_ns);
+            if ns > 0 {
+                let kind = match need {
+                    EpochNeed::Post => WaitKind::LatePost,
+                    EpochNeed::Complete => WaitKind::EarlyWait,
+                };
+                let cause = Cause { location: other.location.0, stay: self::stay(other) };
+                let (location, place) = (call.location.0, self.place(call));
+                found.message(Wait { kind, location, place, stay, ns, cause: Some(cause), path: None });
+            }
+        }
     }
 
     /// Waits in a collective that all have called.

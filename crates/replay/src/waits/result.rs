@@ -292,6 +292,7 @@ impl Outcome<'_> {
             matched_collective_calls: ends.collective,
             of_partial_groups: ends.of_partial_groups,
             incomplete_collective_calls: ends.incomplete,
+            epochs: ends.epochs,
             unknown_neighbours: self.counts.unknown_neighbours,
             lost_calls: sum(Losses::missing),
             left_out_calls: sum(|losses| losses.left_out.calls()),

@@ -643,6 +643,73 @@ fn windows_and_files_are_those_that_were_made_together() {
     assert_eq!(states.unmatched.incomplete_collective_calls, 0, "{:?}", states.unmatched);
 }
 
+/// A window of all ranks, and what each calls over it. Rank 0 exposes it.
+fn with_window<const N: usize>(calls: [Vec<Call>; N]) -> HandMade {
+    let mut number = 0;
+    let mut made = ended(calls.map(|calls| {
+        let own = Object::Window(WindowId(number));
+        number += 1;
+        let all = [call("MPI_Win_create", 100, 200)].into_iter().chain(calls);
+        all.map(|call| call.over(HandMade::WORLD).on(own)).collect()
+    }));
+    made.definitions.windows = vec![Window { communicator: Some(HandMade::WORLD) }; N];
+    made
+}
+
+/// An access epoch with rank 0: its start, the access and the completion.
+fn epoch(start: (u64, u64), access: (u64, u64), complete: (u64, u64)) -> [Call; 3] {
+    [
+        call("MPI_Win_start", start.0, start.1),
+        call("MPI_Put", access.0, access.1).to(0, 0, 8),
+        call("MPI_Win_complete", complete.0, complete.1),
+    ]
+}
+
+fn exposure(post: (u64, u64), wait: (u64, u64)) -> [Call; 2] {
+    [call("MPI_Win_post", post.0, post.1), call("MPI_Win_wait", wait.0, wait.1)]
+}
+
+#[test]
+fn epochs_wait_for_their_other_side() {
+    // Whichever call it is that the library waits in.
+    for (start, access, complete) in [
+        ((1000, 3100), (3200, 3210), (3300, 3400)),
+        ((900, 910), (1000, 3100), (3300, 3400)),
+        ((900, 910), (920, 930), (1000, 3400)),
+    ] {
+        let made = with_window([
+            exposure((3000, 3010), (3100, 5100)).into(),
+            epoch(start, access, complete).into(),
+            epoch((3050, 3060), (3070, 3080), (5000, 5050)).into(),
+        ]);
+        let states = analysed(&made);
+        assert_eq!(of(&states, WaitKind::LatePost), [(1, 2000)]);
+        assert_eq!(of(&states, WaitKind::EarlyWait), [(0, 1900)]);
+        assert_eq!((cause(&states, WaitKind::LatePost, 1), cause(&states, WaitKind::EarlyWait, 0)), (Some(0), Some(2)));
+        assert!(states.complete, "{:?}", states.unmatched);
+        let cut = sliced(&made, 1, 2, Limits::default());
+        assert_eq!((of(&cut, WaitKind::LatePost), of(&cut, WaitKind::EarlyWait)), (vec![(1, 2000)], vec![(0, 1900)]));
+    }
+}
+
+#[test]
+fn each_epoch_belongs_to_another_exposure() {
+    // The second one is complete before the first exposure has ended, and waits for the next one.
+    let made = with_window([
+        [exposure((1000, 1010), (1100, 1300)), exposure((4000, 4010), (4100, 4200))].concat(),
+        [epoch((1020, 1030), (1040, 1050), (1150, 1200)), epoch((1210, 1215), (1220, 1225), (1230, 4050))].concat(),
+    ]);
+    let states = analysed(&made);
+    assert_eq!(of(&states, WaitKind::LatePost), [(1, 2770)]);
+    assert_eq!(of(&states, WaitKind::EarlyWait), [(0, 50)]);
+    assert_eq!(states.unmatched.epochs, 0);
+    // Who accesses nothing says of nobody that it waits for him.
+    let [post, wait] = exposure((1000, 1010), (1100, 1300));
+    let [start, _, complete] = epoch((1020, 1030), (1040, 1050), (1250, 1260));
+    let states = analysed(&with_window([vec![post, wait], vec![start, complete]]));
+    assert_eq!((of(&states, WaitKind::EarlyWait), states.unmatched.epochs), (vec![], 2));
+}
+
 /// Ranks that send round and meet, of which only what happens in windows was recorded.
 fn in_windows(windows: u64) -> HandMade {
     let mut made = begun(2);

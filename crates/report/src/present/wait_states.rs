@@ -365,6 +365,10 @@ fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
             "collective calls over communicators whose members are not all recorded, or not known",
         ),
         (ends.incomplete_collective_calls, "collective calls that others have not made, or not been seen to make"),
+        (
+            ends.epochs,
+            "epochs of one-sided communication in which nobody was seen to access anything, or whose other side is not there",
+        ),
         (ends.unknown_neighbours, "collective calls over neighbourhoods that are not known"),
         (ends.lost_calls, "calls that are missing in the trace"),
         (ends.left_out_calls, "calls that were not to be recorded"),

@@ -1,0 +1,277 @@
+//! General active target synchronisation (MPI-4.0, section 12.5.2): which access epochs belong to which exposure epochs.
+//!
+//! Whom a process opens an epoch for is a group, which is not recorded: it is known by the accesses. A process exposes a window to several
+//! epochs one after the other, and each origin has one epoch in each of those that are for it; the exposure has not ended before all of
+//! them were completed. So an epoch belongs to the first exposure of its target that its origin has not had one in, and that had not ended
+//! when the epoch was completed.
+
+use std::collections::{HashMap, VecDeque};
+
+use mpiprobe_trace::ProcessId;
+
+use super::{
+    call::{CallAt, Unmatched},
+    meaning::{Known, Stream},
+};
+
+/// Epochs of a window, and exposures of a process, that may wait for others.
+const MOST: usize = 1 << 16;
+
+/// What a call does in an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// `MPI_Win_start`
+    Start,
+    /// To data of that process.
+    Access(ProcessId),
+    /// `MPI_Win_complete`
+    Complete,
+    /// `MPI_Win_post`
+    Post,
+    /// `MPI_Win_wait`
+    Wait,
+}
+
+/// A call in an epoch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EpochCall {
+    /// As its process calls it.
+    pub(super) window: Stream,
+    pub(super) step: Step,
+    pub(super) call: CallAt,
+    /// Of how many gaps in the process's calls it comes after.
+    pub(super) gaps: u32,
+}
+
+/// Whom a call of an epoch needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EpochNeed {
+    /// The target's `MPI_Win_post`.
+    Post,
+    /// The last `MPI_Win_complete` of those that have accessed the window.
+    Complete,
+}
+
+/// A call of an epoch that another one was needed for, which was entered while it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EpochWait {
+    pub(crate) need: EpochNeed,
+    pub(crate) call: CallAt,
+    pub(crate) other: CallAt,
+}
+
+#[derive(Debug)]
+struct Exposure {
+    /// Counts those of its process.
+    number: u64,
+    post: CallAt,
+    wait: Option<CallAt>,
+    /// Until when it had ended.
+    end_ns: Option<u64>,
+    /// The epoch of those that belong to it that was completed last.
+    last: Option<CallAt>,
+}
+
+#[derive(Debug)]
+struct Access {
+    target: ProcessId,
+    /// The first one.
+    call: CallAt,
+    /// Of the exposure; `None`: it is not there yet.
+    post: Option<CallAt>,
+}
+
+#[derive(Debug)]
+struct Epoch {
+    start: CallAt,
+    accesses: Vec<Access>,
+    gaps: u32,
+    complete: Option<CallAt>,
+}
+
+#[derive(Debug, Default)]
+struct Window {
+    exposures: HashMap<ProcessId, VecDeque<Exposure>>,
+    posts: HashMap<ProcessId, u64>,
+    open: HashMap<ProcessId, Epoch>,
+    /// That some of the targets have not posted yet.
+    waiting: Vec<(ProcessId, Epoch)>,
+    /// By origin and target: the number plus one of the exposure that the last epoch belongs to.
+    had: HashMap<(ProcessId, ProcessId), u64>,
+}
+
+/// Of all windows.
+#[derive(Debug, Default)]
+pub(super) struct Epochs {
+    windows: HashMap<Stream, Window>,
+    /// By what a process calls its window.
+    common: HashMap<Stream, Stream>,
+    /// Since the last slice.
+    pub(super) waits: Vec<EpochWait>,
+    pub(super) counts: Unmatched,
+}
+
+impl Epochs {
+    /// These windows have a name in common.
+    pub(super) fn name(&mut self, names: impl Iterator<Item = (Stream, Stream)>) {
+        self.common.extend(names.filter(|(own, _)| matches!(own, Stream::Window(_))));
+    }
+
+    /// These are no more.
+    pub(super) fn forget(&mut self, gone: impl Iterator<Item = Stream>) {
+        for own in gone {
+            if let Some(window) = self.common.remove(&own).and_then(|common| self.windows.remove(&common)) {
+                self.counts.epochs += window.left();
+            }
+        }
+    }
+
+    /// The next call, in the order of their entries.
+    pub(super) fn take(&mut self, process: ProcessId, one: EpochCall, known: &Known) {
+        let EpochCall { step, call, gaps, .. } = one;
+        let Some(common) = self.common.get(&one.window) else {
+            self.counts.epochs += u64::from(matches!(step, Step::Start | Step::Post));
+            return;
+        };
+        let Self { windows, waits, counts, .. } = self;
+        let window = windows.entry(*common).or_default();
+        match step {
+            Step::Start => {
+                let epoch = Epoch { start: call, accesses: Vec::new(), gaps, complete: None };
+                counts.epochs += u64::from(window.open.insert(process, epoch).is_some());
+            }
+            Step::Access(target) => {
+                if let Some(epoch) = window.open.get_mut(&process)
+                    && !epoch.accesses.iter().any(|access| access.target == target)
+                {
+                    epoch.accesses.push(Access { target, call, post: None });
+                }
+            }
+            Step::Complete => {
+                let Some(epoch) = window.open.remove(&process) else { return };
+                if epoch.gaps != gaps || epoch.accesses.is_empty() {
+                    counts.epochs += 1;
+                    return;
+                }
+                let mut epoch = Epoch { complete: Some(call), ..epoch };
+                for access in &mut epoch.accesses {
+                    access.post = window.belongs(process, access.target, &call, known);
+                }
+                window.waiting.push((process, epoch));
+            }
+            Step::Post => window.post(process, call, known),
+            Step::Wait => {
+                let exposures = window.exposures.get_mut(&process);
+                if let Some(last) = exposures.and_then(VecDeque::back_mut).filter(|last| last.end_ns.is_none()) {
+                    (last.wait, last.end_ns) = (Some(call), Some(call.return_ns));
+                }
+            }
+        }
+        window.settle_epochs(waits);
+        while window.waiting.len() > MOST {
+            window.waiting.remove(0);
+            counts.epochs += 1;
+        }
+    }
+
+    /// All calls that begin before that time have been taken.
+    pub(super) fn settle(&mut self, until_ns: u64, known: &Known) {
+        for window in self.windows.values_mut() {
+            for (&process, exposures) in &mut window.exposures {
+                // Clocks of others may be behind.
+                let slack_ns = known.most_apart_ns(process);
+                while let Some(first) = exposures.front() {
+                    let has_ended = first.end_ns.is_some_and(|end_ns| end_ns.saturating_add(slack_ns) < until_ns);
+                    if !has_ended && exposures.len() <= MOST {
+                        break;
+                    }
+                    match (first.wait, first.last) {
+                        (Some(call), Some(other)) => {
+                            self.waits.push(EpochWait { need: EpochNeed::Complete, call, other });
+                        }
+                        (_, None) => self.counts.epochs += 1,
+                        (None, Some(_)) => {}
+                    }
+                    exposures.pop_front();
+                }
+            }
+        }
+    }
+
+    /// Since when something waits for others.
+    pub(super) fn waiting_since_ns(&self) -> Option<u64> {
+        let windows = || self.windows.values();
+        let epochs = windows().flat_map(|window| &window.waiting).map(|(_, epoch)| epoch.start.entry_ns);
+        let exposures = windows().flat_map(|window| window.exposures.values().flatten());
+        let exposures = exposures.filter_map(|exposure| exposure.wait).map(|wait| wait.entry_ns);
+        epochs.chain(exposures).min()
+    }
+
+    /// There is no more.
+    pub(super) fn finish(&mut self, known: &Known) {
+        self.settle(u64::MAX, known);
+        self.counts.epochs += self.windows.values().map(Window::left).sum::<u64>();
+    }
+}
+
+impl Window {
+    /// Epochs and exposures that nobody has anything to do with.
+    fn left(&self) -> u64 {
+        let exposures = self.exposures.values().flatten().filter(|exposure| exposure.last.is_none()).count();
+        (self.open.len() + self.waiting.len() + exposures) as u64
+    }
+
+    /// The exposure of a target that an epoch belongs to which is complete: its `MPI_Win_post`, if that has come.
+    fn belongs(&mut self, origin: ProcessId, target: ProcessId, complete: &CallAt, known: &Known) -> Option<CallAt> {
+        let slack_ns = known.within_ns(&[origin, target])?;
+        let had = self.had.entry((origin, target)).or_default();
+        let exposure = self.exposures.get_mut(&target)?.iter_mut().find(|exposure| {
+            let goes_on = exposure.end_ns.is_none_or(|end_ns| end_ns.saturating_add(slack_ns) >= complete.entry_ns);
+            exposure.number >= *had && goes_on
+        })?;
+        *had = exposure.number + 1;
+        if exposure.last.is_none_or(|last| last.entry_ns < complete.entry_ns) {
+            exposure.last = Some(*complete);
+        }
+        Some(exposure.post)
+    }
+
+    fn post(&mut self, process: ProcessId, call: CallAt, known: &Known) {
+        let number = self.posts.entry(process).or_default();
+        let exposures = self.exposures.entry(process).or_default();
+        if let Some(last) = exposures.back_mut() {
+            // However it has ended: `MPI_Win_test` may have said so.
+            last.end_ns.get_or_insert(call.entry_ns);
+        }
+        exposures.push_back(Exposure { number: *number, post: call, wait: None, end_ns: None, last: None });
+        *number += 1;
+        // Those that were complete, or about to be, and have waited for it.
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for (origin, epoch) in &mut waiting {
+            let Some(complete) = epoch.complete else { continue };
+            let mut left = epoch.accesses.iter_mut().filter(|access| access.target == process && access.post.is_none());
+            if let Some(access) = left.next() {
+                access.post = self.belongs(*origin, process, &complete, known);
+            }
+        }
+        self.waiting = waiting;
+    }
+
+    /// Of epochs of which all targets are known: which of their calls were running when the last one of the targets that each needs posted.
+    fn settle_epochs(&mut self, waits: &mut Vec<EpochWait>) {
+        let is_known = |(_, epoch): &mut (ProcessId, Epoch)| epoch.accesses.iter().all(|access| access.post.is_some());
+        for (_, Epoch { start, accesses, complete, .. }) in self.waiting.extract_if(.., is_known) {
+            let posts = || accesses.iter().filter_map(|access| access.post);
+            let mut needs: Vec<(CallAt, Option<CallAt>)> = Vec::with_capacity(accesses.len() + 2);
+            let within = |call: &CallAt, post: &CallAt| call.entry_ns < post.entry_ns && post.entry_ns < call.return_ns;
+            let last = |call: &CallAt| posts().filter(|post| within(call, post)).max_by_key(|post| post.entry_ns);
+            needs.push((start, last(&start)));
+            needs.extend(
+                accesses.iter().map(|access| (access.call, access.post.filter(|post| within(&access.call, post)))),
+            );
+            needs.extend(complete.map(|call| (call, last(&call))));
+            let waited = needs.into_iter().filter_map(|(call, other)| Some((call, other?)));
+            waits.extend(waited.map(|(call, other)| EpochWait { need: EpochNeed::Post, call, other }));
+        }
+    }
+}

@@ -5,7 +5,7 @@
 //! them were completed. So an epoch belongs to the first exposure of its target that its origin has not had one in, and that had not ended
 //! when the epoch was completed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use mpiprobe_trace::ProcessId;
 
@@ -77,8 +77,23 @@ struct Access {
     target: ProcessId,
     /// The first one.
     call: CallAt,
-    /// Of the exposure; `None`: it is not there yet.
-    post: Option<CallAt>,
+    exposed: Exposed,
+}
+
+/// The exposure that an epoch belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Exposed {
+    NotYet,
+    /// By that `MPI_Win_post`.
+    By(CallAt),
+    /// By a process whose clock nothing compares with the own one.
+    Apart,
+}
+
+impl Exposed {
+    fn post(self) -> Option<CallAt> {
+        if let Self::By(post) = self { Some(post) } else { None }
+    }
 }
 
 #[derive(Debug)]
@@ -98,6 +113,8 @@ struct Window {
     waiting: Vec<(ProcessId, Epoch)>,
     /// By origin and target: the number plus one of the exposure that the last epoch belongs to.
     had: HashMap<(ProcessId, ProcessId), u64>,
+    /// Those that others have accessed of whose clocks nothing is known.
+    apart: HashSet<ProcessId>,
 }
 
 /// Of all windows.
@@ -108,6 +125,8 @@ pub(super) struct Epochs {
     common: HashMap<Stream, Stream>,
     /// Since the last slice.
     pub(super) waits: Vec<EpochWait>,
+    /// Epochs and exposures of processes whose clocks nothing compares.
+    pub(super) between_clocks: u64,
     pub(super) counts: Unmatched,
 }
 
@@ -133,7 +152,7 @@ impl Epochs {
             self.counts.epochs += u64::from(matches!(step, Step::Start | Step::Post));
             return;
         };
-        let Self { windows, waits, counts, .. } = self;
+        let Self { windows, waits, counts, between_clocks, .. } = self;
         let window = windows.entry(*common).or_default();
         match step {
             Step::Start => {
@@ -144,7 +163,7 @@ impl Epochs {
                 if let Some(epoch) = window.open.get_mut(&process)
                     && !epoch.accesses.iter().any(|access| access.target == target)
                 {
-                    epoch.accesses.push(Access { target, call, post: None });
+                    epoch.accesses.push(Access { target, call, exposed: Exposed::NotYet });
                 }
             }
             Step::Complete => {
@@ -155,8 +174,9 @@ impl Epochs {
                 }
                 let mut epoch = Epoch { complete: Some(call), ..epoch };
                 for access in &mut epoch.accesses {
-                    access.post = window.belongs(process, access.target, &call, known);
+                    access.exposed = window.belongs(process, access.target, &call, known);
                 }
+                *between_clocks += u64::from(epoch.accesses.iter().any(|access| access.exposed == Exposed::Apart));
                 window.waiting.push((process, epoch));
             }
             Step::Post => window.post(process, call, known),
@@ -189,6 +209,7 @@ impl Epochs {
                         (Some(call), Some(other)) => {
                             self.waits.push(EpochWait { need: EpochNeed::Complete, call, other });
                         }
+                        (_, None) if window.apart.contains(&process) => self.between_clocks += 1,
                         (_, None) => self.counts.epochs += 1,
                         (None, Some(_)) => {}
                     }
@@ -221,19 +242,24 @@ impl Window {
         (self.open.len() + self.waiting.len() + exposures) as u64
     }
 
-    /// The exposure of a target that an epoch belongs to which is complete: its `MPI_Win_post`, if that has come.
-    fn belongs(&mut self, origin: ProcessId, target: ProcessId, complete: &CallAt, known: &Known) -> Option<CallAt> {
-        let slack_ns = known.within_ns(&[origin, target])?;
+    /// The exposure of a target that an epoch belongs to which is complete.
+    fn belongs(&mut self, origin: ProcessId, target: ProcessId, complete: &CallAt, known: &Known) -> Exposed {
+        let Some(slack_ns) = known.within_ns(&[origin, target]) else {
+            self.apart.insert(target);
+            return Exposed::Apart;
+        };
         let had = self.had.entry((origin, target)).or_default();
-        let exposure = self.exposures.get_mut(&target)?.iter_mut().find(|exposure| {
+        let mut exposures = self.exposures.get_mut(&target).into_iter().flatten();
+        let exposure = exposures.find(|exposure| {
             let goes_on = exposure.end_ns.is_none_or(|end_ns| end_ns.saturating_add(slack_ns) >= complete.entry_ns);
             exposure.number >= *had && goes_on
-        })?;
+        });
+        let Some(exposure) = exposure else { return Exposed::NotYet };
         *had = exposure.number + 1;
         if exposure.last.is_none_or(|last| last.entry_ns < complete.entry_ns) {
             exposure.last = Some(*complete);
         }
-        Some(exposure.post)
+        Exposed::By(exposure.post)
     }
 
     fn post(&mut self, process: ProcessId, call: CallAt, known: &Known) {
@@ -249,9 +275,9 @@ impl Window {
         let mut waiting = std::mem::take(&mut self.waiting);
         for (origin, epoch) in &mut waiting {
             let Some(complete) = epoch.complete else { continue };
-            let mut left = epoch.accesses.iter_mut().filter(|access| access.target == process && access.post.is_none());
-            if let Some(access) = left.next() {
-                access.post = self.belongs(*origin, process, &complete, known);
+            let is_left = |access: &&mut Access| access.target == process && access.exposed == Exposed::NotYet;
+            if let Some(access) = epoch.accesses.iter_mut().find(is_left) {
+                access.exposed = self.belongs(*origin, process, &complete, known);
             }
         }
         self.waiting = waiting;
@@ -259,18 +285,16 @@ impl Window {
 
     /// Of epochs of which all targets are known: which of their calls were running when the last one of the targets that each needs posted.
     fn settle_epochs(&mut self, waits: &mut Vec<EpochWait>) {
-        let is_known = |(_, epoch): &mut (ProcessId, Epoch)| epoch.accesses.iter().all(|access| access.post.is_some());
+        let is_left = |access: &Access| access.exposed == Exposed::NotYet;
+        let is_known = |(_, epoch): &mut (ProcessId, Epoch)| !epoch.accesses.iter().any(is_left);
         for (_, Epoch { start, accesses, complete, .. }) in self.waiting.extract_if(.., is_known) {
-            let posts = || accesses.iter().filter_map(|access| access.post);
-            let mut needs: Vec<(CallAt, Option<CallAt>)> = Vec::with_capacity(accesses.len() + 2);
-            let within = |call: &CallAt, post: &CallAt| call.entry_ns < post.entry_ns && post.entry_ns < call.return_ns;
-            let last = |call: &CallAt| posts().filter(|post| within(call, post)).max_by_key(|post| post.entry_ns);
-            needs.push((start, last(&start)));
-            needs.extend(
-                accesses.iter().map(|access| (access.call, access.post.filter(|post| within(&access.call, post)))),
-            );
-            needs.extend(complete.map(|call| (call, last(&call))));
-            let waited = needs.into_iter().filter_map(|(call, other)| Some((call, other?)));
+            let is_in = |call: &CallAt, post: &CallAt| call.entry_ns < post.entry_ns && post.entry_ns < call.return_ns;
+            let posts = || accesses.iter().filter_map(|access| access.exposed.post());
+            let last = |call: &CallAt| posts().filter(|post| is_in(call, post)).max_by_key(|post| post.entry_ns);
+            let of_access = |access: &Access| access.exposed.post().filter(|post| is_in(&access.call, post));
+            let each = accesses.iter().map(|access| (access.call, of_access(access)));
+            let whole = [Some(start), complete].into_iter().flatten().map(|call| (call, last(&call)));
+            let waited = each.chain(whole).filter_map(|(call, other)| Some((call, other?)));
             waits.extend(waited.map(|(call, other)| EpochWait { need: EpochNeed::Post, call, other }));
         }
     }

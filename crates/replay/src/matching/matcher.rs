@@ -290,6 +290,11 @@ impl Matcher {
         }
     }
 
+    /// Epochs between clocks that nothing compares.
+    pub(crate) fn epochs_between_clocks(&self) -> u64 {
+        self.epochs.between_clocks
+    }
+
     /// What could not be matched so far; after [`Self::finish`], at all.
     pub fn unmatched(&self) -> Unmatched {
         let mut all = self.groups.counts;

@@ -501,7 +501,10 @@ impl Analysis {
             logs: &self.logs,
             totals,
             path,
-            counts: self.counts,
+            counts: Counts {
+                between_clocks: self.counts.between_clocks + self.matcher.epochs_between_clocks(),
+                ..self.counts
+            },
             unmatched: self.matcher.unmatched(),
             clocks: ClockQuality {
                 nodes: self.clocks.quality(&self.definitions, self.counts.from_ns.unwrap_or(0)),

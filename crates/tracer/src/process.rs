@@ -61,6 +61,8 @@ pub(crate) struct Recorded {
     pub(crate) definition: Process,
     /// Its threads were recorded from their first calls on.
     is_whole: bool,
+    /// It has not called MPI before if its first call initialises it.
+    pub(crate) may_begin: bool,
     /// For some time nothing was recorded.
     had_pauses: bool,
     course: Course,
@@ -132,6 +134,7 @@ impl Recorded {
             slot,
             definition,
             is_whole,
+            may_begin: false,
             had_pauses: false,
             course: Course::default(),
             referred,
@@ -212,11 +215,22 @@ impl Recorded {
             }
             Written::Call { record, changes, began_before } => {
                 let function = FunctionId::from_index(record.function)?;
+                self.begin(function, names);
                 self.course.note(function);
                 let mut call = self.call_of(function, &record, &changes, names);
                 (call.number, call.began_before) = (number, began_before);
                 Some(Event::Call(call))
             }
+        }
+    }
+
+    /// A process that initialises MPI by the first call that was seen of it has called nothing before that.
+    fn begin(&mut self, function: FunctionId, names: &mut Names) {
+        const BEGINNINGS: [&str; 3] = ["MPI_Init", "MPI_Init_thread", "MPI_Session_init"];
+        if self.may_begin && !self.course.has_called && BEGINNINGS.contains(&function.function().name) {
+            self.may_begin = false;
+            self.definition.began_before = false;
+            names.definitions.push(Definition::Process(self.id, self.definition.clone()));
         }
     }
 

@@ -128,12 +128,21 @@ impl<O: Output> Recorder<O> {
     }
 
     /// A process whose lines come from now on, or have come already, under this slot. `referred`: what its lines refer to.
-    /// `is_whole`: its threads were recorded from the first of their calls on that was counted.
-    pub fn add(&mut self, slot: u32, process: Process, is_whole: bool, referred: Box<dyn Referred + Send>) {
+    /// `is_whole`: its threads were recorded from the first of their calls on that was counted. `may_begin`: it has not called MPI before if its first
+    /// call initialises it, whatever `process` says.
+    pub fn add(
+        &mut self,
+        slot: u32,
+        process: Process,
+        is_whole: bool,
+        may_begin: bool,
+        referred: Box<dyn Referred + Send>,
+    ) {
         let id = ProcessId(self.next_process);
         self.next_process += 1;
         self.sink.output.define(Definition::Process(id, process.clone()));
         let mut recorded = Recorded::new(id, slot, process, is_whole, referred);
+        recorded.may_begin = may_begin;
         if self.has_paused {
             // It may have called MPI before it was told of.
             recorded.pause();

@@ -119,7 +119,7 @@ fn process() -> Process {
 impl Rings {
     fn new(tables: Tables, selection: Selection) -> Self {
         let mut recorder = Recorder::new(Kept::default(), Node::default(), selection, 0);
-        recorder.add(3, process(), true, Box::new(tables));
+        recorder.add(3, process(), true, false, Box::new(tables));
         Self { recorder, next: HashMap::new(), now: 1000 }
     }
 
@@ -304,7 +304,7 @@ fn lines_may_come_before_anybody_has_told_whose_they_are() {
         line(&mut recorder, slot, 0);
     }
     recorder.refuse(6);
-    recorder.add(5, process(), true, Box::new(Tables::default()));
+    recorder.add(5, process(), true, false, Box::new(Tables::default()));
     for slot in [5, 6] {
         line(&mut recorder, slot, 1);
     }
@@ -498,7 +498,7 @@ fn what_was_not_to_be_recorded_until_the_end_is_counted() {
     rings.end_pass();
     rings.recorder.pause();
     // Another one that came meanwhile.
-    rings.recorder.add(4, process(), true, Box::new(tables));
+    rings.recorder.add(4, process(), true, false, Box::new(tables));
     let kept = rings.finish();
     let left_out: Vec<_> =
         (0..4).map(|location| (losses(&kept, location).lost, losses(&kept, location).left_out.by_time)).collect();

@@ -59,9 +59,11 @@ impl TracedProcesses {
                     tracing.refuse(slot);
                     return Life::Refused;
                 }
-                let began_before = observed.beginning == Beginning::MidRun;
+                // Who was only looked at after it had called MPI is known by its first call.
+                let began_before = observed.beginning != Beginning::FirstCall;
+                let may_begin = observed.beginning == Beginning::Awaited;
                 let process = traced_process(&observed.identity, library(), observed.since_ns, began_before);
-                tracing.add(slot, process, true, Box::new(tables.process(slot)), None);
+                tracing.add(slot, process, may_begin, Box::new(tables.process(slot)), None);
                 Life::Running
             });
             if life == Life::Running && observed.state != RankState::Running {

@@ -202,17 +202,17 @@ impl Tracing {
         self.ranks.as_ref().is_none_or(|ranks| rank.is_some_and(|rank| ranks.contains(rank)))
     }
 
-    /// A process whose lines come from now on: from a source of its own, or one that is known. `is_whole`: its threads' calls are recorded from
-    /// the first one on that was counted.
+    /// A process whose lines come from now on: from a source of its own, or one that is known. Its threads' calls are recorded from the first one
+    /// on that was counted. `may_begin`: it has not called MPI before if its first call initialises it, whatever `process` says.
     pub(in crate::session) fn add(
         &self,
         slot: u32,
         process: Process,
-        is_whole: bool,
+        may_begin: bool,
         referred: Box<dyn Referred + Send>,
         source: Option<Box<dyn LineSource>>,
     ) {
-        self.tell(Message::Add { slot, process, is_whole, referred, source });
+        self.tell(Message::Add { slot, process, may_begin, referred, source });
     }
 
     /// Lines of several processes come from there from now on.

@@ -61,8 +61,8 @@ pub(super) enum Message {
     Add {
         slot: u32,
         process: Process,
-        /// Its threads' calls are recorded from the first one on that was counted.
-        is_whole: bool,
+        /// It has not called MPI before if its first call initialises it.
+        may_begin: bool,
         referred: Box<dyn Referred + Send>,
         source: Option<Box<dyn LineSource>>,
     },
@@ -278,8 +278,8 @@ impl Worker {
 
     fn heed(&mut self, message: Message) {
         match message {
-            Message::Add { slot, process, is_whole, referred, source } => {
-                self.recorder.add(slot, process, is_whole, referred);
+            Message::Add { slot, process, may_begin, referred, source } => {
+                self.recorder.add(slot, process, true, may_begin, referred);
                 if let Some(windows) = &mut self.windows {
                     windows.next.get_or_insert_with(|| Instant::now() + windows.length);
                 }

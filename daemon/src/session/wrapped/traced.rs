@@ -46,7 +46,7 @@ impl TracedImages {
             });
             match source {
                 Ok((referred, source)) => {
-                    self.tracing.add(slot, image.as_traced(), true, referred, Some(source));
+                    self.tracing.add(slot, image.as_traced(), false, referred, Some(source));
                     self.living.insert(slot);
                 }
                 Err(why) => say(format_args!("calls of process {} are not recorded: {why}", image.identity().pid)),

@@ -45,6 +45,7 @@ pub enum InstanceKind {
 
 /// What one process does in it.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each says something else of the call")]
 pub struct Member {
     pub process: ProcessId,
     pub call: CallAt,
@@ -54,6 +55,10 @@ pub struct Member {
     pub receives: bool,
     /// [`Joining::gaps`]
     gaps: u32,
+    /// [`Joining::known_ns`]
+    known_ns: u64,
+    /// It had begun when nothing was recorded.
+    began_before: bool,
 }
 
 /// That a member has completed a collective that did not block.
@@ -97,10 +102,17 @@ impl Instance {
         self.needs_all() && self.within_ns.is_none_or(|within| last_entry < first_return.saturating_add(within))
     }
 
-    /// Whether times alone tell that everybody was in it at one moment.
+    /// Whether times alone tell that everybody was in it at one moment, and that it is the same call for all: who has left one may be in the next
+    /// one while others are still in it, but then that was called after the first of these had come, and would have been seen.
     fn is_seen_to_synchronise(&self) -> bool {
         let (last_entry, first_return) = self.overlap();
-        self.needs_all() && self.within_ns.is_some_and(|within| last_entry.saturating_add(within) < first_return)
+        let Some(within) = self.within_ns else { return false };
+        let first_entry = self.members.iter().map(|member| member.call.entry_ns).min().unwrap_or(0);
+        let is_known = |member: &Member| {
+            !member.began_before
+                && (member.call.entry_ns == first_entry || member.known_ns.saturating_add(within) <= first_entry)
+        };
+        self.needs_all() && last_entry.saturating_add(within) < first_return && self.members.iter().all(is_known)
     }
 
     /// Whether nobody can leave before everybody has come.
@@ -123,8 +135,8 @@ struct Queued {
 #[derive(Debug)]
 struct StreamState {
     stream: Stream,
-    /// The one that it is over, or that the window or file was made with.
-    communicator: CommunicatorId,
+    /// The one that it is over, or that the window or file was made with; `None`: none that is known.
+    communicator: Option<CommunicatorId>,
     /// By rank; of an inter-communicator, one group after the other.
     members: Vec<ProcessId>,
     first_group: usize,
@@ -147,17 +159,13 @@ struct StreamState {
     unfinished: HashMap<(usize, u64), Arc<Instance>>,
 }
 
-/// The last collectives that have blocked, if it is asked for them: recording may have begun late, or calls are missing.
+/// The last collectives that have blocked, by communicator, if it is asked for them: recording may have begun late, or calls are missing.
 ///
 /// A correct program would run as well if all its collectives synchronised (MPI-4.0, section 6.14): what one member has called before such a
 /// collective over another communicator, all have called before it. So it tells which calls of those behind it belong together, as long as
 /// each process has one thread, and the calls block.
 #[derive(Debug, Default)]
-struct Latest {
-    over: HashMap<CommunicatorId, Arc<Instance>>,
-    /// By world, of those that had all of it in them.
-    of_all: HashMap<CommunicatorId, Arc<Instance>>,
-}
+struct Latest(HashMap<CommunicatorId, Arc<Instance>>);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -173,6 +181,10 @@ pub(super) struct Groups {
     /// By process and number of its call: where it waits.
     places: HashMap<(ProcessId, u64), Stream>,
     latest: Latest,
+    /// Streams that have waited for others.
+    stalled: Vec<Stream>,
+    /// `MPI_Init` and `MPI_Finalize` of worlds whose processes are not all known yet.
+    of_unknown_worlds: Vec<(ProcessId, Queued)>,
     /// Since the last slice.
     pub(super) formed: Vec<Arc<Instance>>,
     pub(super) done: Vec<InstanceDone>,
@@ -181,9 +193,12 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// Forgets which streams have no known members: more is known of them.
-    pub(super) fn forget_unknown(&mut self) {
+    /// Asks once more who is in streams of which that was not known: more is known now.
+    pub(super) fn learn(&mut self, known: &Known) {
         self.streams.retain(|_, state| state.is_some());
+        for (process, queued) in std::mem::take(&mut self.of_unknown_worlds) {
+            self.queue(process, queued, known);
+        }
     }
 
     pub(super) fn join(&mut self, process: ProcessId, joining: Joining, known: &Known) {
@@ -204,7 +219,12 @@ impl Groups {
         let alone = joining.joint.made().map(|own| (own, own));
         let Some(state) = state.as_mut() else {
             self.common.extend(alone);
-            self.counts.of_partial_groups += 1;
+            // While a job goes on, who else is in its world may not be known yet.
+            if matches!(stream, Stream::Beginning(_) | Stream::End(_)) {
+                self.of_unknown_worlds.push((process, queued));
+            } else {
+                self.counts.of_partial_groups += 1;
+            }
             return;
         };
         // In a group of one, nobody waits.
@@ -225,8 +245,31 @@ impl Groups {
         if queue.len() > MOST_OF_MEMBER {
             self.counts.incomplete += state.clear(&mut self.loose);
         }
+        self.advance(stream, known);
+    }
+
+    /// Takes what all members of a stream have called by now, and of those that have waited for it.
+    fn advance(&mut self, stream: Stream, known: &Known) {
+        let mut next = vec![stream];
+        while let Some(stream) = next.pop() {
+            if self.take_called(stream, known) {
+                next.append(&mut self.stalled);
+            }
+        }
+    }
+
+    /// Whether there was anything to be taken.
+    fn take_called(&mut self, stream: Stream, known: &Known) -> bool {
         let (mut made, mut freed) = (Vec::new(), Vec::new());
-        while state.empty == 0 {
+        let mut has_gone_on = false;
+        let all_have_called = |state: &&StreamState| state.empty == 0;
+        while let Some(state) = self.streams.get(&stream).and_then(Option::as_ref).filter(all_have_called) {
+            if state.may_be_unsure(known) && self.is_ahead(state, known) {
+                self.stalled.push(stream);
+                break;
+            }
+            has_gone_on = true;
+            let Some(state) = self.streams.get_mut(&stream).and_then(Option::as_mut) else { break };
             state.begin(known);
             let formed = state.form(&mut self.counts, &mut self.loose, &self.latest, known);
             let Some((instance, queued)) = formed else { continue };
@@ -259,6 +302,22 @@ impl Groups {
         for all in made {
             self.unite(&all, known);
         }
+        has_gone_on
+    }
+
+    /// Whether members of a stream have called something before over what it was made from, of which it is not known yet whether all have: that may
+    /// tell which of their calls belong together.
+    fn is_ahead(&self, state: &StreamState, known: &Known) -> bool {
+        state.others(known).map(Stream::Communicator).any(|other| {
+            let Some(other) = self.streams.get(&other).and_then(Option::as_ref) else { return false };
+            let is_before = |(process, queue): (&ProcessId, &VecDeque<Queued>)| {
+                let first = other.slots.get(process).and_then(|&slot| other.queues.get(slot)?.front());
+                let entries =
+                    first.zip(queue.front()).map(|(first, own)| [first, own].map(|one| one.joining.call.entry_ns));
+                entries.is_some_and(|[first_ns, own_ns]| first_ns < own_ns)
+            };
+            state.members.iter().zip(&state.queues).any(is_before)
+        })
     }
 
     /// These are the same window or file: what was called over it meanwhile comes together.
@@ -324,6 +383,7 @@ impl Groups {
     }
 
     pub(super) fn finish(&mut self) {
+        self.counts.of_partial_groups += self.of_unknown_worlds.len() as u64;
         let held = self.held.values().map(|(_, held)| held);
         for left in self.streams.values().flatten().flat_map(|state| &state.queues).chain(held).flatten() {
             self.counts.incomplete += 1;
@@ -335,18 +395,9 @@ impl Groups {
 impl Latest {
     fn add(&mut self, instance: &Arc<Instance>, known: &Known) {
         let may_be_asked = || known.has_anybody_begun_before() || instance.members.iter().any(|member| member.gaps > 0);
-        let Some(communicator) = instance.communicator.filter(|_| may_be_asked()) else { return };
-        self.over.insert(communicator, Arc::clone(instance));
-        let world = known.world(communicator).and_then(|id| Some((id, known.definitions.communicator(id)?)));
-        if let Some((id, _)) = world.filter(|(_, world)| world.members.len() == instance.members.len()) {
-            self.of_all.insert(id, Arc::clone(instance));
+        if let Some(communicator) = instance.communicator.filter(|_| may_be_asked()) {
+            self.0.insert(communicator, Arc::clone(instance));
         }
-    }
-
-    /// Those that may have had all members of a communicator in them.
-    fn beside(&self, communicator: CommunicatorId, known: &Known) -> impl Iterator<Item = &Arc<Instance>> {
-        let over = known.ancestors(communicator).filter_map(|id| self.over.get(&id));
-        over.chain(known.world(communicator).and_then(|world| self.of_all.get(&world)))
     }
 }
 
@@ -354,16 +405,29 @@ impl StreamState {
     fn new(stream: Stream, known: &Known) -> Option<Self> {
         let definitions = &known.definitions;
         let communicator = match stream {
-            Stream::Communicator(id) | Stream::Beginning(id) | Stream::End(id) => Some(id),
+            Stream::Communicator(id) => Some(id),
+            Stream::Beginning(job) | Stream::End(job) => {
+                return Some(Self::of(stream, known.world_of(job), known.all_of(job)?, 0, known));
+            }
             Stream::Window(id) => definitions.windows.get(id.index()).and_then(|window| window.communicator),
             Stream::File(id) => definitions.files.get(id.index()).and_then(|file| file.communicator),
-        };
-        let communicator = communicator?;
+        }?;
         // Everybody has a group of one there, and they have one name.
         let is_own = definitions.communicator(communicator).is_some_and(|one| one.kind == CommunicatorKind::Own);
         let members = if is_own { Vec::new() } else { known.members(communicator)? };
         let remote = definitions.communicator(communicator).map_or(0, |one| one.remote_members.len());
-        Some(Self {
+        Some(Self::of(stream, Some(communicator), members, remote, known))
+    }
+
+    /// `remote`: how many of the members are in the second group.
+    fn of(
+        stream: Stream,
+        communicator: Option<CommunicatorId>,
+        members: Vec<ProcessId>,
+        remote: usize,
+        known: &Known,
+    ) -> Self {
+        Self {
             stream,
             communicator,
             first_group: members.len().saturating_sub(remote),
@@ -378,21 +442,35 @@ impl StreamState {
             has_begun: false,
             is_unsure: false,
             unfinished: HashMap::new(),
-        })
+        }
     }
 
     /// What all have called first is what they have ever called first, unless some may have called others before anything is known. Asked only
     /// now: while a job runs, what is known of a communicator comes with each member's calls.
     fn begin(&mut self, known: &Known) {
-        if std::mem::replace(&mut self.has_begun, true) {
-            return;
+        self.is_unsure = self.is_unsure_by(known);
+        self.has_begun = true;
+    }
+
+    /// Whether it may not be known how many calls of members there were before their first ones.
+    fn may_be_unsure(&self, known: &Known) -> bool {
+        let is_behind_gap =
+            |(queue, &gaps): (&VecDeque<Queued>, &u32)| queue.front().is_some_and(|first| first.joining.gaps != gaps);
+        self.is_unsure_by(known) || self.queues.iter().zip(&self.gaps).any(is_behind_gap)
+    }
+
+    /// See [`Self::begin`].
+    fn is_unsure_by(&self, known: &Known) -> bool {
+        if self.has_begun {
+            return self.is_unsure;
         }
         let is_late = || self.members.iter().any(|&process| known.began_before(process));
-        self.is_unsure |= match self.stream {
-            Stream::Beginning(_) | Stream::End(_) => false,
-            Stream::Communicator(id) => !known.is_from_its_beginning(id) && is_late(),
-            Stream::Window(_) | Stream::File(_) => is_late(),
-        };
+        self.is_unsure
+            || match self.stream {
+                Stream::Beginning(_) | Stream::End(_) => false,
+                Stream::Communicator(id) => !known.is_from_its_beginning(id) && is_late(),
+                Stream::Window(_) | Stream::File(_) => is_late(),
+            }
     }
 
     /// Forgets all calls that wait, and gives their number.
@@ -464,7 +542,12 @@ impl StreamState {
             let before = before.zip(instance.within_ns).map(|(before, within): (u64, _)| before.saturating_add(within));
             instance.synchronises() && before.zip(entries().min()).is_some_and(|(before, first)| before < first)
         };
-        instance.is_seen_to_synchronise() || is_apart()
+        let first = || entries().min().unwrap_or(0);
+        let is_after = |passed: &Option<u64>| {
+            let within = instance.within_ns.unwrap_or(0);
+            passed.is_none_or(|passed| passed.saturating_add(within) <= first())
+        };
+        instance.is_seen_to_synchronise() && self.passed_ns.iter().all(is_after) || is_apart()
     }
 
     /// Whether each member's first call is its first one behind a collective that all of them were in.
@@ -472,10 +555,14 @@ impl StreamState {
         let is_plain = |(queue, &process): (&VecDeque<Queued>, &ProcessId)| {
             queue.front().is_some_and(|queued| queued.joining.is_blocking) && known.is_of_one_thread(process)
         };
-        let is_another =
-            |instance: &&Arc<Instance>| instance.communicator.map(Stream::Communicator) != Some(self.stream);
-        let mut others = latest.beside(self.communicator, known).filter(is_another);
+        let mut others = self.others(known).filter_map(|id| latest.0.get(&id));
         self.queues.iter().zip(&self.members).all(is_plain) && others.any(|instance| self.is_behind(instance))
+    }
+
+    /// Other communicators that may have all members of this one in them.
+    fn others(&self, known: &Known) -> impl Iterator<Item = CommunicatorId> {
+        let all = self.communicator.map(|communicator| known.ancestors(communicator)).into_iter().flatten();
+        all.filter(|&id| Stream::Communicator(id) != self.stream)
     }
 
     fn is_behind(&self, instance: &Instance) -> bool {
@@ -506,13 +593,14 @@ impl StreamState {
 
     fn instance(&self, first: &Joining) -> Instance {
         let members = self.members.iter().zip(&self.queues).filter_map(|(&process, queue)| {
-            let Joining { joint: Joint { is_root, sends, receives, .. }, call, gaps, .. } = queue.front()?.joining;
-            Some(Member { process, call, is_root, sends, receives, gaps })
+            let Joining { joint, call, gaps, known_ns, began_before, .. } = queue.front()?.joining;
+            let Joint { is_root, sends, receives, .. } = joint;
+            Some(Member { process, call, is_root, sends, receives, gaps, known_ns, began_before })
         });
         let (communicator, kind) = match self.stream {
             Stream::Communicator(id) => (Some(id), InstanceKind::Ordinary),
-            Stream::Beginning(id) => (Some(id), InstanceKind::Beginning),
-            Stream::End(id) => (Some(id), InstanceKind::End),
+            Stream::Beginning(_) => (self.communicator, InstanceKind::Beginning),
+            Stream::End(_) => (self.communicator, InstanceKind::End),
             Stream::Window(_) | Stream::File(_) => (None, InstanceKind::Ordinary),
         };
         Instance {

@@ -95,7 +95,7 @@ impl Matcher {
             self.processes.push(ProcessReplay::new(id, MOST_RECEIVES));
         }
         self.processes.iter_mut().for_each(ProcessReplay::forget_meanings);
-        self.groups.forget_unknown();
+        self.groups.learn(&self.known);
     }
 
     /// Takes in what begins in a slice.

@@ -126,6 +126,26 @@ impl Known {
         self.threads.get(process.index()) == Some(&1)
     }
 
+    /// The job of a process whose rank in it is known, and how many there are.
+    fn job_in_which_it_has_a_place(&self, process: ProcessId) -> Option<u32> {
+        let known = self.definitions.process(process)?;
+        known.rank.and(known.world_size)?;
+        self.jobs.get(process.index()).copied()
+    }
+
+    /// All processes of a job by rank; `None`: not all are recorded.
+    pub(super) fn all_of(&self, job: u32) -> Option<Vec<ProcessId>> {
+        let processes = self.definitions.processes.iter().zip(&self.jobs);
+        let mut sizes = processes.filter(|&(_, &of)| of == job).map(|(process, _)| process.world_size);
+        let size = sizes.find_map(|size| size)?;
+        (0..size).map(|rank| self.by_rank.get(&(job, rank)).copied()).collect()
+    }
+
+    /// The communicator of all of them, if anybody has used it.
+    pub(super) fn world_of(&self, job: u32) -> Option<CommunicatorId> {
+        self.worlds.get(&job).copied()
+    }
+
     /// The world that a communicator is of.
     pub(super) fn world(&self, communicator: CommunicatorId) -> Option<CommunicatorId> {
         let job = self.job_of_communicator.get(communicator.index()).copied().flatten()?;
@@ -185,10 +205,10 @@ pub(super) enum Stream {
     Communicator(CommunicatorId),
     Window(WindowId),
     File(FileId),
-    /// `MPI_Init` of the processes of a world.
-    Beginning(CommunicatorId),
+    /// `MPI_Init` of the processes of a job, by its number.
+    Beginning(u32),
     /// `MPI_Finalize`.
-    End(CommunicatorId),
+    End(u32),
 }
 
 /// One end of a message, as a call names it.
@@ -289,6 +309,8 @@ pub(super) enum Meaning {
         posts: bool,
         waits: bool,
         has_returned: bool,
+        /// It had begun when nothing was recorded.
+        began_before: bool,
         /// It receives a message that a probe has found.
         takes_message: bool,
         /// It may keep a receive from ever getting a message: which one is not said.
@@ -349,6 +371,7 @@ impl Translator<'_> {
             posts,
             waits: !function.polling && (function.waits_for_requests() || when == When::Blocking),
             has_returned: call.has_returned,
+            began_before: call.began_before,
             takes_message: communication(call.function()) == Communication::MatchedReceive,
             cancels: function.name == "MPI_Cancel",
         }
@@ -440,19 +463,15 @@ impl Translator<'_> {
     }
 
     fn beginning_or_end(&self, function: FunctionId) -> Act {
-        let world = || {
-            let job = self.known.jobs.get(self.process.index())?;
-            self.known.worlds.get(job).copied()
-        };
-        let stream: fn(CommunicatorId) -> Stream = match function.function().name {
+        let stream: fn(u32) -> Stream = match function.function().name {
             "MPI_Init" | "MPI_Init_thread" => Stream::Beginning,
             "MPI_Finalize" => Stream::End,
             _ => return Act::Nothing,
         };
-        let Some(world) = world() else { return Act::Nothing };
+        let Some(job) = self.known.job_in_which_it_has_a_place(self.process) else { return Act::Nothing };
         // Which of the two has initialised it is of no importance.
         let joint = Joint {
-            stream: stream(world),
+            stream: stream(job),
             pattern: Pattern::Barrier,
             function: mpiprobe_functions::by_name("MPI_Init").unwrap_or(function),
             is_root: false,

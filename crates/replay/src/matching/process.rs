@@ -95,6 +95,10 @@ pub(super) struct Joining {
     pub(super) is_blocking: bool,
     /// Of how many gaps in the process's calls it comes after.
     pub(super) gaps: u32,
+    /// From when on all calls of the process are known.
+    pub(super) known_ns: u64,
+    /// It had begun when nothing was recorded.
+    pub(super) began_before: bool,
 }
 
 /// That a collective which did not block is complete.
@@ -144,6 +148,10 @@ pub(super) struct ProcessReplay {
     /// How many there have been.
     gap_count: u32,
     counting: Counting,
+    /// From when on all its calls are known: each of its threads was outside of MPI at that time, or later.
+    known_ns: u64,
+    /// Its call that is looked at had begun when nothing was recorded.
+    is_in_begun: bool,
     /// In the order in which the calls that have completed them have returned, if anybody wants to know.
     pub(super) done: Vec<Done>,
     pub(super) is_done_wanted: bool,
@@ -180,6 +188,8 @@ impl ProcessReplay {
             gaps: Vec::new(),
             gap_count: 0,
             counting: Counting::Unknown,
+            known_ns: 0,
+            is_in_begun: false,
             done: Vec::new(),
             is_done_wanted: true,
             counts: Unmatched::default(),
@@ -275,10 +285,22 @@ impl ProcessReplay {
         if let Meaning::Phase { is_on } = meaning {
             return self.count(is_on, row.begin_ns, around);
         }
-        let Meaning::Call { function, site, act, when, posts, waits, has_returned, takes_message, cancels } = meaning
+        let Meaning::Call {
+            function,
+            site,
+            act,
+            when,
+            posts,
+            waits,
+            has_returned,
+            began_before,
+            takes_message,
+            cancels,
+        } = meaning
         else {
             return;
         };
+        self.is_in_begun = began_before;
         if self.counting == Counting::Unknown {
             self.counting = Counting::On;
         }
@@ -287,11 +309,21 @@ impl ProcessReplay {
         }
         let location = at.location;
         // Those before a thread's first one may be missing as well.
+        let is_first = at.next_number.is_none();
         let is_gap = row.number > at.next_number.unwrap_or(0);
         at.next_number = Some(row.number.wrapping_add(1));
         let last_ns = std::mem::replace(&mut at.last_ns, row.begin_ns);
-        if is_gap && around.known.definitions.location(location).is_some_and(|location| is_harmful(&location.losses)) {
+        let losses = around.known.definitions.location(location).map(|location| location.losses);
+        if let Some(losses) = losses.filter(|losses| is_gap && is_harmful(losses)) {
             self.lose(Gap { from_ns: last_ns.saturating_add(1), until_ns: row.begin_ns });
+            // What was under way when a window began is in it.
+            if losses.left_out.by_time == 0 || losses.missing() > 0 || losses.left_out.by_duration > 0 {
+                self.known_ns = self.known_ns.max(row.begin_ns);
+            }
+        }
+        // Before its first call that is known, a thread may have been in another one.
+        if is_first && around.known.began_before(self.process) {
+            self.known_ns = self.known_ns.max(row.begin_ns);
         }
         let call = CallAt {
             number: row.number,
@@ -353,6 +385,7 @@ impl ProcessReplay {
             self.counting = Counting::On;
             if let Some(from_ns) = since_ns {
                 self.lose(Gap { from_ns, until_ns: at_ns });
+                self.known_ns = self.known_ns.max(at_ns);
             }
         } else {
             self.counting = Counting::Off { since_ns: since_ns.unwrap_or(at_ns) };
@@ -459,7 +492,15 @@ impl ProcessReplay {
 
     fn join(&mut self, joint: Joint, call: CallAt, is_blocking: bool) -> u64 {
         self.joints += 1;
-        self.joining.push(Joining { number: self.joints, joint, call, is_blocking, gaps: self.gap_count });
+        self.joining.push(Joining {
+            number: self.joints,
+            joint,
+            call,
+            is_blocking,
+            gaps: self.gap_count,
+            known_ns: self.known_ns,
+            began_before: self.is_in_begun,
+        });
         self.joints
     }
 

@@ -38,7 +38,8 @@ pub(super) fn late_receiver(receive_entry_ns: u64, send: Stay) -> u64 {
 
 /// Time in a call after the first one could leave, of members that all wait for the last entry.
 pub(super) fn completion(last_entry_ns: u64, first_return_ns: u64, call: Stay) -> u64 {
-    call.return_ns.saturating_sub(first_return_ns.max(last_entry_ns))
+    // Between two groups, those that it needs may all have come before.
+    call.return_ns.saturating_sub(first_return_ns.max(last_entry_ns).max(call.entry_ns))
 }
 
 /// Of those of whom it is not known whether they need anything of each other: until the last one has come, if all were there at one moment.

@@ -883,6 +883,8 @@ fn behind_a_barrier(change: impl Fn(&mut HandMade)) -> u64 {
     made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
     let some = made.communicator("some", &[0, 1]);
     let bcast = |at, until| call("MPI_Bcast", at, until).over(some).moves(8, 8).rooted(0);
+    // Nobody is in a call that was not seen when the first one comes to the barrier.
+    (0..3).for_each(|rank| made.add(rank, call("MPI_Comm_rank", 50, 60)));
     made.add(1, bcast(100, 900));
     for rank in 0..3 {
         let at = 1000 + u64::from(rank) * 10;
@@ -916,6 +918,32 @@ fn what_all_have_called_tells_what_some_call_afterwards() {
         made.add(0, call("MPI_Ibcast", 1100, 1110).over(CommunicatorId(1)).moves(8, 8).rooted(0).posts(7));
     };
     assert_eq!(behind_a_barrier(nonblocking), 0);
+}
+
+/// Rank 0 is late, and its call is still going on when rank 1 is in the next one. Times alone do not tell which of the two calls of rank 1 that
+/// are at the time of one of rank 0 is the same one; later, between two of them, both are elsewhere.
+#[test]
+fn who_is_in_the_next_call_already_is_not_in_the_same_one() {
+    for first in [0, 1] {
+        let mut made = HandMade::of_ranks(2);
+        made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
+        let all = |at, until| call("MPI_Allreduce", at, until).moves(8, 8);
+        for step in 0..4 {
+            let at = 5000 + step * 5000;
+            made.add(0, all(at, at + 200));
+            // The first of them was not seen, or was.
+            if step >= first {
+                made.add(1, all(at - 4850, at + 100));
+            }
+        }
+        made.add(1, all(25_000, 30_100));
+        made.add(0, all(30_000, 30_200));
+        let states = analysed(&made);
+        let unmatched = states.unmatched;
+        assert_eq!(of(&states, WaitKind::AllToAll), [(1, 5000)], "{unmatched:?}");
+        assert_eq!(of(&states, WaitKind::AllToAllCompletion), [(0, 100)]);
+        assert_eq!((unmatched.matched_collective_calls, unmatched.contradictions), (2, 0));
+    }
 }
 
 /// A receiver's calls, and messages of rank 0 with tag 3: one at the beginning, if there is one, and one that is late after all have met.

@@ -1,15 +1,14 @@
 //! Calls as rows of a table, in the order of their entries.
 
-use std::{io, iter};
+use std::io;
 
-use mpiprobe_functions::Operation as When;
 use mpiprobe_model::filter::Filter;
 use mpiprobe_replay::{Slice, Slices};
-use mpiprobe_trace::{Call, Change, ChangeRow, Definitions, LocationId, Operation, Row, Shape, Trace, Transfer};
+use mpiprobe_trace::{Call, Change, ChangeRow, Definitions, LocationId, Operation, Row, Shape, Trace};
 
 use crate::{
     error::ExportError,
-    facts::Known,
+    facts::{Known, Moved, changed},
     summary::{Exported, Selection},
     text,
 };
@@ -119,24 +118,14 @@ fn of_slice(
             exported.cut_calls += 1;
             continue;
         }
-        if filter.is_some_and(|(filter, known)| !filter.keeps(&known.facts(location, row, call))) {
+        let changed = || changed(changes, shapes);
+        let moved = Moved::of(call, *posts, &changed());
+        if filter.is_some_and(|(filter, known)| !filter.keeps(&known.facts(location, row, call, moved))) {
             continue;
         }
         exported.calls += 1;
-        let changed = |what: Change| {
-            changes.iter().filter_map(move |change| match shapes.get(change.shape as usize)? {
-                Shape::Change(shape) if shape.change == what => Some(&shape.operation),
-                _ => None,
-            })
-        };
-        let completed = || changed(Change::Completed);
-        // What is persistent moves nothing when it is made, and its amounts each time that it is started.
-        let is_made_only = call.function().function().operation == When::Persistent;
-        let own = call.operation.receive;
-        let first = own.or_else(|| completed().find_map(|operation| operation.receive));
-        // What is posted has not come yet.
-        let has_come = own.filter(|_| !posts && !is_made_only);
-        let has_gone = call.operation.send.filter(|_| !is_made_only);
+        let completed = || changed().filter(|(change, _)| *change == Change::Completed);
+        let first = call.operation.receive.or_else(|| completed().find_map(|(_, operation)| operation.receive));
         take(&CallRow {
             location,
             row,
@@ -144,17 +133,11 @@ fn of_slice(
             request: posts.then_some(row.request),
             completes: completed().count() as u64,
             source: first.and_then(|transfer| text::partner(transfer.partner)),
-            sent: together(iter::once(has_gone).chain(changed(Change::Started).map(|operation| operation.send))),
-            received: together(iter::once(has_come).chain(completed().map(|operation| operation.receive))),
+            sent: moved.sent,
+            received: moved.received,
         })?;
     }
     Ok(())
-}
-
-/// All that is moved, if that is known exactly.
-fn together(transfers: impl Iterator<Item = Option<Transfer>>) -> Option<u64> {
-    let mut amounts = transfers.flatten().map(|transfer| text::exact(transfer.bytes));
-    amounts.try_fold(0u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
 }
 
 /// What rows say of a thread.

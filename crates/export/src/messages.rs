@@ -14,7 +14,11 @@ use mpiprobe_trace::{
     Transfer,
 };
 
-use crate::{error::ExportError, facts::Known, summary::Selection};
+use crate::{
+    error::ExportError,
+    facts::{self, Known, Moved},
+    summary::Selection,
+};
 
 /// Words of a page of marks: calls that a thread makes one after the other are in one page.
 const WORDS: usize = 8;
@@ -176,7 +180,8 @@ impl<'a> Messages<'a> {
                     continue;
                 }
                 if let (Some((filter, known)), Some(kept)) = (filter, &mut self.chosen.kept) {
-                    if !filter.keeps(&known.facts(location, row, call)) {
+                    let moved = Moved::of(call, *posts, &facts::changed(own, &part.shapes));
+                    if !filter.keeps(&known.facts(location, row, call, moved)) {
                         continue;
                     }
                     kept.set(location, row.number, 0);

@@ -41,7 +41,10 @@ fn events(location: LocationId, events: &[Event]) -> Vec<Vec<u8>> {
     for event in events {
         writer.push(location, event).unwrap();
     }
-    writer.finish().unwrap().0
+    let mut chunks = writer.finish().unwrap().0;
+    // That nothing follows.
+    chunks.pop();
+    chunks
 }
 
 /// A job whose calls are given as they return.

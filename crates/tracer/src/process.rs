@@ -571,6 +571,10 @@ impl Recorded {
         let mut open = Vec::new();
         for (one, number) in of_living.chain(of_ended) {
             let Some((function, record, handle)) = open_call(&one, &layout) else { continue };
+            // What began when nothing was recorded any more comes after calls that are not there.
+            if one.ended_ns.is_none() && record.started_ns > at_ns {
+                continue;
+            }
             let at_ns = one.ended_ns.unwrap_or(at_ns);
             let thread = self.thread(one.tid, record.started_ns, names);
             // It has returned since, and was recorded.

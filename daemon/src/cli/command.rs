@@ -15,7 +15,7 @@ use mpiprobe_model::{Verdict, analyse::ProfileOutput};
 use mpiprobe_plan::ImplementationRecogniser;
 use mpiprobe_report::present::{JobList, ListedJobs, Output, OutputError, TextOptions, findings, say};
 use mpiprobe_report::{Format as ReportFormat, Span};
-use mpiprobe_trace::{ReadError, Trace as Recorded, store::TraceFiles};
+use mpiprobe_trace::{ReadError, Trace as Recorded};
 use mpiprobe_view::{Files, StartError, ViewError, ViewOptions, ViewStart};
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use thiserror::Error;
@@ -32,7 +32,7 @@ use super::{
     schema::schema,
     sources::{OpenError, open_moments},
     terminal::{show, width, width_of},
-    traces::{compared, is_trace, of_clocks},
+    traces::{self, compared, is_trace, of_clocks},
     waits::{Waits, WaitsError, waits},
     words::{
         parse_hang, parse_observation, parse_trace, query_of, query_of_hang, query_of_node, query_of_node_trace,
@@ -149,7 +149,7 @@ pub enum CommandError {
     #[error(transparent)]
     Dump(#[from] DumpError),
     #[error(transparent)]
-    Trace(#[from] mpiprobe_trace::store::OpenError),
+    Trace(#[from] traces::TraceError),
     #[error(
         "{0} is a trace, which has no profile: `mpiprobe waits --json` says who has waited for whom, `mpiprobe export` writes its calls for \
          other programs"
@@ -579,7 +579,7 @@ async fn view_trace(asked: &View) -> Result<Exit, CommandError> {
     if let Some((option, _)) = options.into_iter().find(|(_, is_given)| *is_given) {
         return Err(CommandError::NotOfTraces(option));
     }
-    let files = TraceFiles::open(&asked.sources)?;
+    let files = traces::open(&asked.sources)?;
     let (appearance, mut notes) = (asked.appearance.options(), files.notes().to_vec());
     let trace: Arc<dyn Recorded + Send + Sync> = Arc::new(files);
     let clocks = compared(trace.as_ref())?;

@@ -6,13 +6,13 @@ use clap::{Args, ValueEnum};
 use mpiprobe_report::page::plot::{self, CallsError, Measure, PlotError, PlotOptions};
 use mpiprobe_report::present::{recording::At, say};
 use mpiprobe_report::{Scaling, ScalingRun, Source, series};
-use mpiprobe_trace::{ReadError, Span as TraceSpan, Trace as _, store, store::TraceFiles};
+use mpiprobe_trace::{ReadError, Span as TraceSpan, Trace as _};
 use thiserror::Error;
 
 use super::{
     output::FileMode,
     sources::{OpenError, SpanArguments, open_source},
-    traces::{compared, is_trace, of_clocks},
+    traces::{self, compared, is_trace, of_clocks},
 };
 use crate::session::{Outcome, ProfileTo, WriteError, create_file};
 
@@ -90,7 +90,7 @@ pub enum PlotFailure {
     #[error(transparent)]
     Write(#[from] WriteError),
     #[error(transparent)]
-    Trace(#[from] store::OpenError),
+    Trace(#[from] traces::TraceError),
     #[error(transparent)]
     Calls(#[from] CallsError),
     #[error(transparent)]
@@ -149,7 +149,7 @@ fn of_trace(asked: &Plot, options: &PlotOptions) -> Result<(String, bool), PlotF
     if asked.span.at.is_some() {
         return Err(PlotFailure::NoMoments);
     }
-    let trace = TraceFiles::open(&asked.sources)?;
+    let trace = traces::open(&asked.sources)?;
     trace.notes().iter().for_each(say);
     let clocks = compared(&trace)?;
     of_clocks(&clocks).iter().for_each(say);

@@ -72,17 +72,9 @@ impl TraceArguments {
         {
             return Err(TraceError::EmptySpan);
         }
-        self.look_at_files()?;
-        let trace = TraceFiles::open(&self.files)?;
+        let trace = open(&self.files)?;
         trace.notes().iter().for_each(say);
         let definitions = trace.definitions();
-        if let Some((first, second, rank)) = same_rank(definitions) {
-            let name = |node: NodeId| self.files.get(node.index()).map(|path| path.display().to_string());
-            // A file is of one node, so that nodes have its place unless one is damaged.
-            let is_known = definitions.nodes.len() == self.files.len();
-            let name = |node, other: &str| name(node).filter(|_| is_known).unwrap_or_else(|| other.to_owned());
-            return Err(TraceError::SameRank { first: name(first, "a file"), second: name(second, "another"), rank });
-        }
         if let Some(ranks) = &self.ranks {
             let mut known: Vec<u32> = definitions.processes.iter().filter_map(|process| process.rank).collect();
             known.sort_unstable();
@@ -95,20 +87,6 @@ impl TraceArguments {
             }
         }
         Ok(trace)
-    }
-
-    /// Refuses what is no regular file, such as a FIFO, which would be waited for, and files that are named twice.
-    fn look_at_files(&self) -> Result<(), TraceError> {
-        let mut seen: HashMap<(u64, u64), &Path> = HashMap::new();
-        for path in &self.files {
-            let found = open_regular(path).and_then(|file| file.metadata());
-            let found = found.map_err(|error| store::OpenError::Io { path: path.display().to_string(), error })?;
-            if let Some(first) = seen.insert((found.dev(), found.ino()), path) {
-                let shown = |path: &Path| path.display().to_string();
-                return Err(TraceError::Twice { first: shown(first), second: shown(path) });
-            }
-        }
-        Ok(())
     }
 
     /// Without the ranks that were not asked for.
@@ -130,6 +108,35 @@ impl TraceArguments {
         let at = |time: Duration| begin_ns.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
         Span { from_ns: self.from.map_or(0, at), until_ns: self.until.map_or(u64::MAX, at) }
     }
+}
+
+/// Opens the files of a trace. What cannot be one trace is refused.
+pub(super) fn open(files: &[PathBuf]) -> Result<TraceFiles, TraceError> {
+    look_at(files)?;
+    let trace = TraceFiles::open(files)?;
+    let definitions = trace.definitions();
+    if let Some((first, second, rank)) = same_rank(definitions) {
+        let name = |node: NodeId| files.get(node.index()).map(|path| path.display().to_string());
+        // A file is of one node, so that nodes have its place unless one is damaged.
+        let is_known = definitions.nodes.len() == files.len();
+        let name = |node, other: &str| name(node).filter(|_| is_known).unwrap_or_else(|| other.to_owned());
+        return Err(TraceError::SameRank { first: name(first, "a file"), second: name(second, "another"), rank });
+    }
+    Ok(trace)
+}
+
+/// Refuses what is no regular file, such as a FIFO, which would be waited for, and files that are named twice.
+fn look_at(files: &[PathBuf]) -> Result<(), TraceError> {
+    let mut seen: HashMap<(u64, u64), &Path> = HashMap::new();
+    for path in files {
+        let found = open_regular(path).and_then(|file| file.metadata());
+        let found = found.map_err(|error| store::OpenError::Io { path: path.display().to_string(), error })?;
+        if let Some(first) = seen.insert((found.dev(), found.ino()), path) {
+            let shown = |path: &Path| path.display().to_string();
+            return Err(TraceError::Twice { first: shown(first), second: shown(path) });
+        }
+    }
+    Ok(())
 }
 
 /// A rank that two nodes have, and which they are: of one job, no two parts of a trace have it.

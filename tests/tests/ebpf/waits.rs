@@ -57,11 +57,11 @@ fn of_running(mpi: Mpi) -> Result<(), Failed> {
     expect_all_sure_matched(&wait_states(&profiler.wait()?.stdout.join("\n"))?, RANKS.into(), ITERATIONS)
 }
 
-/// `halves`: what all call together tells which calls of a half belong together, from the first one on.
+/// `halves`: what all call together tells which calls of a half belong together.
 fn of_halves(mpi: Mpi) -> Result<(), Failed> {
     const RANKS: u64 = 4;
     const STEPS: u64 = 200;
-    /// Until the first barrier.
+    /// Between two barriers.
     const UNSURE: u64 = 4;
     let builder = Job::builder(mpi, program::HALVES).ranks(4).gates(&["1"]).truth(true);
     let mut job = builder.own_name().deadline(DEADLINE).spawn()?;
@@ -72,8 +72,13 @@ fn of_halves(mpi: Mpi) -> Result<(), Failed> {
     job.wait()?.success()?;
     let states = wait_states(&profiler.wait()?.stdout.join("\n"))?;
     let unmatched = states.get("unmatched").ok_or("nothing is said of ends")?;
-    assert_eq!(matched(&states), [Some(0), Some(RANKS * (STEPS - UNSURE + STEPS / 4 + 1))], "{unmatched}");
-    assert_eq!(count(&states, "incomplete_collective_calls"), Some(RANKS * UNSURE), "{unmatched}");
+    // Who has come late to the first barriers may have been in others before, which nobody has seen.
+    let is_sure_after = |barriers: u64| {
+        let left = RANKS * (UNSURE * barriers + barriers - 1);
+        let all = RANKS * (STEPS + STEPS / 4 + 1);
+        matched(&states) == [Some(0), Some(all - left)] && count(&states, "incomplete_collective_calls") == Some(left)
+    };
+    assert!((1..=5).any(is_sure_after), "{unmatched}");
     Ok(())
 }
 

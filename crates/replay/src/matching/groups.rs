@@ -5,7 +5,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use hashbrown::HashMap;
-use mpiprobe_functions::Pattern;
+use mpiprobe_functions::{FunctionId, Pattern};
 use mpiprobe_trace::{CommunicatorId, CommunicatorKind, ProcessId};
 
 use super::{
@@ -53,12 +53,26 @@ pub struct Member {
     /// False: it is known that nothing is.
     pub sends: bool,
     pub receives: bool,
+    /// Without regard to how its counts are passed.
+    function: FunctionId,
     /// [`Joining::gaps`]
     gaps: u32,
     /// [`Joining::known_ns`]
     known_ns: u64,
     /// It had begun when nothing was recorded.
     began_before: bool,
+}
+
+impl Member {
+    /// Whether its call may be the next one of what others are in still, the first of whom has come at `first_ns`: then it has left that one since.
+    /// `passed`: its call before, if any was seen.
+    fn may_be_ahead(&self, passed: Option<&Passed>, first_ns: u64, within_ns: u64) -> bool {
+        let is_before = |ns: u64| ns.saturating_add(within_ns) <= first_ns;
+        match passed.filter(|passed| passed.gaps == self.gaps) {
+            Some(passed) => passed.function == self.function && !is_before(passed.return_ns),
+            None => self.began_before || self.call.entry_ns != first_ns && !is_before(self.known_ns),
+        }
+    }
 }
 
 /// That a member has completed a collective that did not block.
@@ -102,17 +116,10 @@ impl Instance {
         self.needs_all() && self.within_ns.is_none_or(|within| last_entry < first_return.saturating_add(within))
     }
 
-    /// Whether times alone tell that everybody was in it at one moment, and that it is the same call for all: who has left one may be in the next
-    /// one while others are still in it, but then that was called after the first of these had come, and would have been seen.
+    /// Whether times alone tell that everybody was in it at one moment.
     fn is_seen_to_synchronise(&self) -> bool {
         let (last_entry, first_return) = self.overlap();
-        let Some(within) = self.within_ns else { return false };
-        let first_entry = self.members.iter().map(|member| member.call.entry_ns).min().unwrap_or(0);
-        let is_known = |member: &Member| {
-            !member.began_before
-                && (member.call.entry_ns == first_entry || member.known_ns.saturating_add(within) <= first_entry)
-        };
-        self.needs_all() && last_entry.saturating_add(within) < first_return && self.members.iter().all(is_known)
+        self.needs_all() && self.within_ns.is_some_and(|within| last_entry.saturating_add(within) < first_return)
     }
 
     /// Whether nobody can leave before everybody has come.
@@ -153,10 +160,25 @@ struct StreamState {
     is_unsure: bool,
     /// Meanwhile, by member: when its call before the first one that waits had returned, if that is known.
     before_ns: Vec<Option<u64>>,
-    /// By member: when the last of its calls had returned that were dealt with.
-    passed_ns: Vec<Option<u64>>,
+    /// By member: the last of its calls that were dealt with.
+    passed: Vec<Option<Passed>>,
     /// Collectives that do not block, and are not complete, by member and number.
     unfinished: HashMap<(usize, u64), Arc<Instance>>,
+}
+
+/// A member's call before its first one that waits.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    function: FunctionId,
+    return_ns: u64,
+    /// [`Joining::gaps`]
+    gaps: u32,
+}
+
+impl Passed {
+    fn of(joining: &Joining) -> Self {
+        Self { function: joining.joint.function, return_ns: joining.call.return_ns, gaps: joining.gaps }
+    }
 }
 
 /// The last collectives that have blocked, by communicator, if it is asked for them: recording may have begun late, or calls are missing.
@@ -435,7 +457,7 @@ impl StreamState {
             queues: members.iter().map(|_| VecDeque::new()).collect(),
             gaps: vec![0; members.len()],
             before_ns: vec![None; members.len()],
-            passed_ns: vec![None; members.len()],
+            passed: vec![None; members.len()],
             empty: members.len(),
             within_ns: known.within_ns(&members),
             members,
@@ -476,8 +498,8 @@ impl StreamState {
     /// Forgets all calls that wait, and gives their number.
     fn clear(&mut self, loose: &mut Loose) -> u64 {
         self.queues.iter().flatten().for_each(|queued| loose.collective(&queued.joining.call));
-        for (queue, passed_ns) in self.queues.iter().zip(&mut self.passed_ns) {
-            *passed_ns = queue.back().map_or(*passed_ns, |last| Some(last.joining.call.return_ns));
+        for (queue, passed) in self.queues.iter().zip(&mut self.passed) {
+            *passed = queue.back().map_or(*passed, |last| Some(Passed::of(&last.joining)));
         }
         self.is_unsure = true;
         let left: usize = self.queues.iter().map(VecDeque::len).sum();
@@ -515,8 +537,8 @@ impl StreamState {
             self.before_ns.fill(None);
         }
         let queued: Vec<Queued> = self.queues.iter_mut().filter_map(VecDeque::pop_front).collect();
-        for (queued, passed_ns) in queued.iter().zip(&mut self.passed_ns) {
-            *passed_ns = Some(queued.joining.call.return_ns);
+        for (queued, passed) in queued.iter().zip(&mut self.passed) {
+            *passed = Some(Passed::of(&queued.joining));
         }
         self.empty = self.queues.iter().filter(|queue| queue.is_empty()).count();
         Some((instance, queued))
@@ -533,21 +555,21 @@ impl StreamState {
         }
     }
 
-    /// Whether everybody was in it at one moment, which tells that these calls belong together; or that nobody's call before can have been
-    /// at the time of anybody's, as well as it is known what time it was where.
+    /// Whether everybody was in it at one moment, and nobody can have been in the next call then, while others were in this one still; or nobody's
+    /// call before can have been at the time of anybody's, as well as it is known what time it was where.
     fn is_certain(&self, instance: &Instance) -> bool {
-        let entries = || instance.members.iter().map(|member| member.call.entry_ns);
+        let first_ns = instance.members.iter().map(|member| member.call.entry_ns).min();
         let is_apart = || {
             let before = self.before_ns.iter().copied().try_fold(0, |last, before| Some(before?.max(last)));
             let before = before.zip(instance.within_ns).map(|(before, within): (u64, _)| before.saturating_add(within));
-            instance.synchronises() && before.zip(entries().min()).is_some_and(|(before, first)| before < first)
+            instance.synchronises() && before.zip(first_ns).is_some_and(|(before, first)| before < first)
         };
-        let first = || entries().min().unwrap_or(0);
-        let is_after = |passed: &Option<u64>| {
-            let within = instance.within_ns.unwrap_or(0);
-            passed.is_none_or(|passed| passed.saturating_add(within) <= first())
+        let are_in_the_same = || {
+            let (first_ns, within_ns) = (first_ns.unwrap_or(0), instance.within_ns.unwrap_or(0));
+            let mut all = instance.members.iter().zip(&self.passed);
+            all.all(|(member, passed)| !member.may_be_ahead(passed.as_ref(), first_ns, within_ns))
         };
-        instance.is_seen_to_synchronise() && self.passed_ns.iter().all(is_after) || is_apart()
+        instance.is_seen_to_synchronise() && are_in_the_same() || is_apart()
     }
 
     /// Whether each member's first call is its first one behind a collective that all of them were in.
@@ -568,10 +590,10 @@ impl StreamState {
     fn is_behind(&self, instance: &Instance) -> bool {
         let is_first_behind = |(member, &slot): (&Member, &usize)| {
             let first = self.queues.get(slot).and_then(VecDeque::front).map(|queued| queued.joining);
-            let passed_ns = self.passed_ns.get(slot).copied().flatten();
+            let passed = self.passed.get(slot).copied().flatten();
             let entry_ns = member.call.entry_ns;
             first.is_some_and(|first| first.call.entry_ns > entry_ns && first.gaps == member.gaps)
-                && passed_ns.is_none_or(|passed_ns| passed_ns <= entry_ns)
+                && passed.is_none_or(|passed| passed.return_ns <= entry_ns)
         };
         let of_these = || instance.members.iter().filter_map(|member| Some((member, self.slots.get(&member.process)?)));
         of_these().count() == self.members.len() && of_these().all(is_first_behind)
@@ -583,8 +605,9 @@ impl StreamState {
         if let Some((slot, queue)) = earliest.and_then(|(slot, _)| Some((slot, self.queues.get_mut(slot)?))) {
             if let Some(queued) = queue.pop_front() {
                 loose.collective(&queued.joining.call);
-                for passed_ns in [self.before_ns.get_mut(slot), self.passed_ns.get_mut(slot)].into_iter().flatten() {
-                    *passed_ns = Some(queued.joining.call.return_ns);
+                if let (Some(before_ns), Some(passed)) = (self.before_ns.get_mut(slot), self.passed.get_mut(slot)) {
+                    *before_ns = Some(queued.joining.call.return_ns);
+                    *passed = Some(Passed::of(&queued.joining));
                 }
             }
             self.empty += usize::from(queue.is_empty());
@@ -594,8 +617,8 @@ impl StreamState {
     fn instance(&self, first: &Joining) -> Instance {
         let members = self.members.iter().zip(&self.queues).filter_map(|(&process, queue)| {
             let Joining { joint, call, gaps, known_ns, began_before, .. } = queue.front()?.joining;
-            let Joint { is_root, sends, receives, .. } = joint;
-            Some(Member { process, call, is_root, sends, receives, gaps, known_ns, began_before })
+            let Joint { is_root, sends, receives, function, .. } = joint;
+            Some(Member { process, call, is_root, sends, receives, function, gaps, known_ns, began_before })
         });
         let (communicator, kind) = match self.stream {
             Stream::Communicator(id) => (Some(id), InstanceKind::Ordinary),

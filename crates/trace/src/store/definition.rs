@@ -35,6 +35,8 @@ pub enum Definition {
         communicator: Option<u32>,
         file: File,
     },
+    /// Nothing follows: whoever has written the file has come to its end.
+    End,
 }
 
 impl Definition {

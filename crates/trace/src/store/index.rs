@@ -26,6 +26,8 @@ pub(super) struct Index {
     pub(super) damaged: u64,
     /// The same at its end: it was cut off, or is still being written.
     pub(super) cut: u64,
+    /// Chunks that are not there, by the numbers of the others.
+    pub(super) missing: u64,
 }
 
 /// Reads the head of a file; gives its length.
@@ -79,6 +81,9 @@ pub(super) fn index(file: &File, length: u64) -> io::Result<Index> {
         }
     }
     index.cut = unknown;
+    let numbers = || index.definitions.iter().chain(&index.events).map(|place| place.head.sequence);
+    let there = numbers().count() as u64;
+    index.missing = numbers().max().map_or(0, |last| u64::from(last) + 1).saturating_sub(there);
     Ok(index)
 }
 

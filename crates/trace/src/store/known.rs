@@ -34,7 +34,7 @@ impl Known {
     pub(super) fn take(&mut self, definition: Definition) {
         let key = match &definition {
             // Those of this program are written in any case.
-            Definition::Functions(_) => return,
+            Definition::Functions(_) | Definition::End => return,
             Definition::Clock(id, pair) => {
                 let pairs = self.pairs.entry(*id).or_default();
                 if pairs.len() >= MOST_PAIRS {

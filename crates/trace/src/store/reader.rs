@@ -86,6 +86,8 @@ pub(super) struct Said {
     pub(super) opened: BTreeMap<(ProcessId, u32), (Option<u32>, MpiFile)>,
     /// More is known of communicators, or of who is in them, since somebody has asked for that.
     pub(super) has_communicators: bool,
+    /// Nothing follows in the file.
+    has_end: bool,
     unread: u64,
 }
 
@@ -192,8 +194,12 @@ impl TraceFiles {
         };
         note(found.cut, "bytes at the end are no whole chunk: it was cut off, or is still being written");
         note(found.damaged, "bytes are damaged");
+        note(if found.damaged == 0 { found.missing } else { 0 }, "parts of it are missing");
         note(said.unread, "parts of its definitions are damaged");
         note(nobodys, "events are of no thread");
+        if !said.has_end && found.cut == 0 {
+            self.notes.push(format!("{shown}: it has no end: whoever has written it was killed, or is still writing"));
+        }
         Ok(())
     }
 
@@ -455,6 +461,7 @@ impl Said {
     fn take(&mut self, definition: Definition) -> bool {
         match definition {
             Definition::Functions(names) => self.functions = names,
+            Definition::End => self.has_end = true,
             Definition::Clock(id, pair) => {
                 let Some(node) = self.own.nodes.get_mut(id.index()) else { return false };
                 if node.clock.len() < MOST {

@@ -99,7 +99,9 @@ impl Replica {
                 }
                 self.functions = FunctionId::all().collect();
             }
-            self.window.define(definition);
+            if definition != Definition::End {
+                self.window.define(definition);
+            }
         }
         Ok(())
     }

@@ -84,6 +84,8 @@ impl<W: Write> TraceWriter<W> {
     /// The same, and gives back what was written to.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.flush()?;
+        self.append(&Stored::of_definitions(&[Definition::End])?)?;
+        self.to.flush()?;
         Ok(self.to)
     }
 

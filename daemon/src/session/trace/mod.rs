@@ -112,6 +112,8 @@ pub(in crate::session) fn traced_process(
 pub(in crate::session) struct Tracing {
     path: Option<PathBuf>,
     ranks: Option<Ranks>,
+    /// Only calls over some communicators are wanted, by their names.
+    is_by_name: bool,
     to: Sender<Message>,
     shared: Arc<Mutex<Shared>>,
     thread: JoinHandle<Finished>,
@@ -174,7 +176,8 @@ impl Tracing {
         };
         let thread = Builder::new().name("trace".into()).spawn(recording).map_err(TraceError::Thread)?;
         let (path, ranks) = (options.to.path().map(Path::to_owned), options.ranks.clone());
-        Ok(Self { path, ranks, to, shared, thread, sites: Vec::new(), waits: latest, window })
+        let is_by_name = !options.selection.communicators.is_empty();
+        Ok(Self { path, ranks, is_by_name, to, shared, thread, sites: Vec::new(), waits: latest, window })
     }
 
     /// What is kept in memory is to be written down by whoever keeps it elsewhere.
@@ -276,6 +279,7 @@ impl Tracing {
             None if finished.unwritten.lost > 0 => {
                 format!("; {} calls were lost, because they came too quickly", finished.unwritten.lost)
             }
+            None if finished.events == 0 && self.path.is_some() => nothing_recorded(self.is_by_name),
             None => String::new(),
         };
         let (path, events) =
@@ -283,6 +287,9 @@ impl Tracing {
         match finished.kept {
             Kept::Nothing if what.is_empty() => {}
             Kept::Nothing => say(format_args!("{events} events were looked at{what}")),
+            Kept::File { .. } if finished.trouble.is_some() => {
+                say(format_args!("{path}{events} events, not all of which are in the file{what}"));
+            }
             Kept::File { bytes } => {
                 let each = bytes as f64 / events.max(1) as f64;
                 say(format_args!("{path}{events} events, {bytes} bytes ({each:.1} each){what}"));
@@ -332,10 +339,20 @@ fn listen_to_requests(kept: &FlightOptions, take: impl Fn(Asked) + Clone + Send 
     Ok(())
 }
 
+/// Why there may be nothing in a file. `is_by_name`: calls over some communicators were wanted.
+fn nothing_recorded(is_by_name: bool) -> String {
+    let names = if is_by_name {
+        ", over a communicator of such a name (those that programs have given before are not known: `mpiprobe --traffic` lists what is)"
+    } else {
+        ""
+    };
+    format!("; no call that was asked for was seen to return{names}; calls without return probes are in no trace")
+}
+
 /// How often the last calls have been written.
 fn said_of(dumps: u32) -> String {
     match dumps {
-        0 => "of which none was written: nobody has asked, and nothing went wrong".into(),
+        0 => "of which none was written: nobody has asked, and nothing was seen to go wrong".into(),
         1 => "the last of which were written once".into(),
         times => format!("the last of which were written {times} times"),
     }

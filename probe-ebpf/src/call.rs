@@ -170,7 +170,7 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
     let tools = if thread.tools_open != 0 { tools::enter_library(thread, id, function, stack_pointer) } else { 0 };
     if tools == tools::AROUND {
         // The return address is in the tool; the user's is known already.
-    } else if thread.calls == 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
+    } else if thread.calls == 0 || configured::unseen_outer() != 0 || (configured::read_call_sites() != 0 && !cookie.is_brief()) {
         thread.return_address = read_return_address(thread.process, stack_pointer);
     } else {
         thread.return_address = 0;
@@ -423,9 +423,9 @@ fn is_made_by_unseen_call(id: u64, thread: &ThreadState, stack_pointer: u64) -> 
 /// is known that the thread is in a call.
 #[inline(always)]
 pub fn is_made_by_mpi(id: u64, thread: &ThreadState, return_address: u64, stack_pointer: u64) -> bool {
-    // Once a call has been completed by the thread, every later outer call is seen.
+    // Once a call has been completed by the thread, every later outer call is seen, if it is probed.
     if thread.calls != 0 {
-        return false;
+        return configured::unseen_outer() != 0 && is_in_library(id, return_address);
     }
     is_in_library(id, return_address) || earlier::is_inside_earlier_call(thread, stack_pointer) != 0
 }

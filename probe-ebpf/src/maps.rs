@@ -43,6 +43,7 @@ pub mod configured {
         phase_slots: u32,
         process_slots: u32,
         read_call_sites: u32,
+        unseen_outer: u32,
         read_stack: u32,
         recent: u32,
         rings: u32,

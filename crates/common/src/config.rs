@@ -44,6 +44,8 @@ pub struct Config {
     /// Not 0: the call site is read at the entry of every call that may wait. 0: [`OpenCalls`] says where to find it when it
     /// is asked for.
     pub read_call_sites: u32,
+    /// Not 0: functions that make calls inside MPI may not be probed, so that such calls are told by where they come from.
+    pub unseen_outer: u32,
     /// Not 0: there is a job whose processes become targets by exec, and all that they start with them.
     pub job: u32,
     /// Not 0: somebody may want to see the last calls; whether he does now says [`CONTROL_RECENT`].
@@ -162,6 +164,7 @@ impl Config {
         phase_slots: crate::PHASE_SLOTS,
         call_cache_slots: crate::CALL_CACHE_SLOTS,
         read_call_sites: 1,
+        unseen_outer: 0,
         job: 0,
         recent: 0,
         layers: 0,

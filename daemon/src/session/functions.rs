@@ -12,6 +12,11 @@ pub(super) fn counted(chosen: FunctionSet, ignore_pcontrol: bool) -> FunctionSet
     functions
 }
 
+/// Whether functions that call others inside MPI are not all among these: access to files, in implementations that are built on MPI.
+pub(super) fn leaves_outer(chosen: FunctionSet) -> bool {
+    FunctionId::all().any(|id| id.function().group == Group::Io && id.function().default && !chosen.contains(id))
+}
+
 /// Whether there are local questions among these functions, which language layers ask on their own account, too.
 pub(super) fn has_queries(chosen: FunctionSet) -> bool {
     chosen.iter().any(|id| id.function().group == Group::Query)

@@ -7,7 +7,7 @@ use mpiprobe_functions::FunctionId;
 
 use super::{
     error::SessionError,
-    functions::{counted, has_queries, probed},
+    functions::{counted, has_queries, leaves_outer, probed},
     options::{Options, Returns},
     sizes::Sizes,
 };
@@ -95,6 +95,7 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
         trace: options.trace_bpf.into(),
         rings,
         ring_lines,
+        unseen_outer: leaves_outer(options.functions).into(),
         budget: options.overhead_limit().is_some().into(),
         layers: (options.traffic || has_queries(options.functions)).into(),
         ..fitting

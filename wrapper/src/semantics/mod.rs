@@ -34,7 +34,7 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    entry::{DESCRIPTORS, Frame},
+    entry::{DESCRIPTORS, Entry, Frame},
     layers,
     thread::Local,
     trace,
@@ -110,13 +110,14 @@ pub(crate) unsafe fn argument(frame: *mut Frame, position: u8) -> u64 {
     Arguments(frame).word(position)
 }
 
-/// Whether a function has to be seen for the sake of others, whether or not the user wants it.
+/// Whether a function has to be seen for the sake of others, whether or not the user wants it: what they mean depends on it, or it makes
+/// calls inside MPI, as access to files does in implementations that are built on MPI.
 pub(crate) fn needs(function: u32) -> bool {
     DESCRIPTORS.get(function as usize).is_some_and(|descriptor| {
         looks_at_entry(descriptor)
             || descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE
             || descriptor.completion == completion::ENDS
-    })
+    }) || Entry::new(function).is_some_and(|entry| entry.name().to_bytes().starts_with(b"MPI_File_"))
 }
 
 #[inline]

@@ -351,12 +351,26 @@ impl Recorded {
         let mut next = Some((number, known));
         while let Some((number, known)) = next {
             let local = self.local(number, &known);
+            if local.kind == CommunicatorKind::World {
+                self.believe(local.rank, local.size, names);
+            }
             let parent = local.parent;
             self.communicators.insert(number, local.clone());
             names.definitions.push(Definition::Communicator(local));
             let has_room = self.communicators.len() < MOST_COMMUNICATORS;
             let parent = parent.filter(|parent| has_room && !self.communicators.contains_key(parent));
             next = parent.map(|parent| (parent, self.referred.communicator(parent).unwrap_or_default()));
+        }
+    }
+
+    /// What MPI itself says of the process's place in its world. A process that is alone there is in no job with others, whoever has started it
+    /// with them: as where the launcher is another MPI's.
+    fn believe(&mut self, rank: u32, size: u32, names: &mut Names) {
+        let is_alone = size == 1 && self.definition.world_size.is_some_and(|told| told > 1);
+        if is_alone {
+            let job = Some(format!("single:{}", self.definition.pid));
+            self.definition = Process { rank: Some(rank), world_size: Some(size), job, ..self.definition.clone() };
+            names.definitions.push(Definition::Process(self.id, self.definition.clone()));
         }
     }
 

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mpiprobe_discover::ranges;
+use mpiprobe_observe::ProcessSnapshot;
 
-use super::{Expected, Session, beginning::lacks_its_beginning, communicators::world_size, rank::Rank};
+use super::{Expected, Observed, Session, beginning::lacks_its_beginning, communicators::world_size, rank::Rank};
 use crate::RankProfile;
 
 /// More ranks than this are not told one by one.
@@ -13,7 +14,7 @@ const MOST_LISTED: usize = 1024;
 
 /// What is not in the profile although it should be, in words.
 pub(super) fn missing(session: &Session, ranks: &[Rank<'_>]) -> Vec<String> {
-    let mut missing: Vec<String> = first_calls(ranks).into_iter().collect();
+    let mut missing: Vec<String> = first_calls(ranks).into_iter().chain(of_another_launcher(ranks)).collect();
     if session.expected == Expected::AllRanks {
         if ranks.is_empty() {
             missing.push("nothing was counted: no process was seen to call MPI".to_owned());
@@ -45,6 +46,21 @@ fn first_calls(ranks: &[Rank<'_>]) -> Option<String> {
     (number > 0).then(|| {
         format!(
             "{number} of {} ranks were seen only after they had initialised MPI: what they called until then is not counted",
+            ranks.len()
+        )
+    })
+}
+
+/// Processes that MPI says to be alone, where their launcher has started several as one job.
+fn of_another_launcher(ranks: &[Rank<'_>]) -> Option<String> {
+    let is_alone = |(observed, tables): &(&Observed, &ProcessSnapshot)| {
+        world_size(tables) == Some(1) && observed.identity.size.is_some_and(|size| size > 1)
+    };
+    let number = ranks.iter().map(Rank::process).filter(is_alone).count();
+    (number > 0).then(|| {
+        format!(
+            "{number} of {} ranks are alone in MPI_COMM_WORLD: their launcher is not that of their MPI library, and nothing between them is \
+             true; start them by the mpiexec of that library",
             ranks.len()
         )
     })
@@ -104,10 +120,10 @@ impl Job {
 mod tests {
     use std::sync::Arc;
 
-    use mpiprobe_common::FunctionStats;
+    use mpiprobe_common::{Communicator, FunctionStats, flow::communicator_kind};
 
     use mpiprobe_functions::by_name;
-    use mpiprobe_observe::ProcessSnapshot;
+    use mpiprobe_observe::CommunicatorSnapshot;
 
     use super::*;
     use crate::RankState;
@@ -168,6 +184,21 @@ mod tests {
         assert_eq!(of(&[]), ["nothing was counted: no process was seen to call MPI"]);
         assert_eq!(found(Expected::Some, &[rank(Some(0), Some(2))], &called), [""; 0]);
         assert_eq!(found(Expected::Some, &[], &called), [""; 0]);
+    }
+
+    #[test]
+    fn who_is_alone_in_its_world_was_started_by_another_launcher() {
+        let facts = |size| Communicator { kind: communicator_kind::WORLD, size, ..Communicator::default() };
+        let with_world = |size| {
+            let world =
+                CommunicatorSnapshot { number: 1, facts: facts(size), name: String::new(), made: None, members: None };
+            ProcessSnapshot { communicators: vec![world], ..tables(&["MPI_Init"]) }
+        };
+        let all = [0, 1].map(|rank| observed(Some(rank), Some(2), Beginning::FirstCall));
+        assert_eq!(found(Expected::AllRanks, &all, &with_world(2)), [""; 0]);
+        assert!(
+            found(Expected::AllRanks, &all, &with_world(1))[0].starts_with("2 of 2 ranks are alone in MPI_COMM_WORLD")
+        );
     }
 
     #[test]

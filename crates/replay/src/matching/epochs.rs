@@ -14,8 +14,10 @@ use super::{
     meaning::{Known, Stream},
 };
 
-/// Epochs of a window, and exposures of a process, that may wait for others.
-const MOST: usize = 1 << 16;
+/// Exposures of a process that may wait for others.
+const MOST_EXPOSURES: usize = 1 << 16;
+/// Epochs of a window that may.
+const MOST_WAITING: usize = 1 << 12;
 
 /// What a call does in an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +112,7 @@ struct Window {
     posts: HashMap<ProcessId, u64>,
     open: HashMap<ProcessId, Epoch>,
     /// That some of the targets have not posted yet.
-    waiting: Vec<(ProcessId, Epoch)>,
+    waiting: VecDeque<(ProcessId, Epoch)>,
     /// By origin and target: the number plus one of the exposure that the last epoch belongs to.
     had: HashMap<(ProcessId, ProcessId), u64>,
     /// Those that others have accessed of whose clocks nothing is known.
@@ -137,9 +139,10 @@ impl Epochs {
     }
 
     /// These are no more.
-    pub(super) fn forget(&mut self, gone: impl Iterator<Item = Stream>) {
+    pub(super) fn forget(&mut self, gone: impl Iterator<Item = Stream>, known: &Known) {
         for own in gone {
-            if let Some(window) = self.common.remove(&own).and_then(|common| self.windows.remove(&common)) {
+            if let Some(mut window) = self.common.remove(&own).and_then(|common| self.windows.remove(&common)) {
+                self.settle_window(&mut window, u64::MAX, known);
                 self.counts.epochs += window.left();
             }
         }
@@ -177,9 +180,17 @@ impl Epochs {
                     access.exposed = window.belongs(process, access.target, &call, known);
                 }
                 *between_clocks += u64::from(epoch.accesses.iter().any(|access| access.exposed == Exposed::Apart));
-                window.waiting.push((process, epoch));
+                if epoch.is_settled() {
+                    epoch.tell(waits);
+                } else {
+                    window.waiting.push_back((process, epoch));
+                }
+                if window.waiting.len() > MOST_WAITING {
+                    window.waiting.pop_front();
+                    counts.epochs += 1;
+                }
             }
-            Step::Post => window.post(process, call, known),
+            Step::Post => window.post(process, call, known, waits),
             Step::Wait => {
                 let exposures = window.exposures.get_mut(&process);
                 if let Some(last) = exposures.and_then(VecDeque::back_mut).filter(|last| last.end_ns.is_none()) {
@@ -187,34 +198,36 @@ impl Epochs {
                 }
             }
         }
-        window.settle_epochs(waits);
-        while window.waiting.len() > MOST {
-            window.waiting.remove(0);
-            counts.epochs += 1;
-        }
     }
 
     /// All calls that begin before that time have been taken.
     pub(super) fn settle(&mut self, until_ns: u64, known: &Known) {
-        for window in self.windows.values_mut() {
-            for (&process, exposures) in &mut window.exposures {
-                // Clocks of others may be behind.
-                let slack_ns = known.most_apart_ns(process);
-                while let Some(first) = exposures.front() {
-                    let has_ended = first.end_ns.is_some_and(|end_ns| end_ns.saturating_add(slack_ns) < until_ns);
-                    if !has_ended && exposures.len() <= MOST {
-                        break;
-                    }
-                    match (first.wait, first.last) {
-                        (Some(call), Some(other)) => {
-                            self.waits.push(EpochWait { need: EpochNeed::Complete, call, other });
-                        }
-                        (_, None) if window.apart.contains(&process) => self.between_clocks += 1,
-                        (_, None) => self.counts.epochs += 1,
-                        (None, Some(_)) => {}
-                    }
-                    exposures.pop_front();
+        let mut windows = std::mem::take(&mut self.windows);
+        for window in windows.values_mut() {
+            self.settle_window(window, until_ns, known);
+        }
+        self.windows = windows;
+    }
+
+    fn settle_window(&mut self, window: &mut Window, until_ns: u64, known: &Known) {
+        let Window { exposures, apart, .. } = window;
+        for (&process, exposures) in exposures {
+            // Clocks of others may be behind.
+            let slack_ns = known.most_apart_ns(process);
+            while let Some(first) = exposures.front() {
+                let has_ended = first.end_ns.is_some_and(|end_ns| end_ns.saturating_add(slack_ns) < until_ns);
+                if !has_ended && exposures.len() <= MOST_EXPOSURES {
+                    break;
                 }
+                match (first.wait, first.last) {
+                    (Some(call), Some(other)) => {
+                        self.waits.push(EpochWait { need: EpochNeed::Complete, call, other });
+                    }
+                    (_, None) if apart.contains(&process) => self.between_clocks += 1,
+                    (_, None) => self.counts.epochs += 1,
+                    (None, Some(_)) => {}
+                }
+                exposures.pop_front();
             }
         }
     }
@@ -262,7 +275,7 @@ impl Window {
         Exposed::By(exposure.post)
     }
 
-    fn post(&mut self, process: ProcessId, call: CallAt, known: &Known) {
+    fn post(&mut self, process: ProcessId, call: CallAt, known: &Known, waits: &mut Vec<EpochWait>) {
         let number = self.posts.entry(process).or_default();
         let exposures = self.exposures.entry(process).or_default();
         if let Some(last) = exposures.back_mut() {
@@ -273,29 +286,37 @@ impl Window {
         *number += 1;
         // Those that were complete, or about to be, and have waited for it.
         let mut waiting = std::mem::take(&mut self.waiting);
-        for (origin, epoch) in &mut waiting {
-            let Some(complete) = epoch.complete else { continue };
+        waiting.retain_mut(|(origin, epoch)| {
             let is_left = |access: &&mut Access| access.target == process && access.exposed == Exposed::NotYet;
-            if let Some(access) = epoch.accesses.iter_mut().find(is_left) {
+            let access = epoch.accesses.iter_mut().find(is_left);
+            if let Some((access, complete)) = access.zip(epoch.complete) {
                 access.exposed = self.belongs(*origin, process, &complete, known);
             }
-        }
+            let is_settled = epoch.is_settled();
+            if is_settled {
+                epoch.tell(waits);
+            }
+            !is_settled
+        });
         self.waiting = waiting;
     }
+}
 
-    /// Of epochs of which all targets are known: which of their calls were running when the last one of the targets that each needs posted.
-    fn settle_epochs(&mut self, waits: &mut Vec<EpochWait>) {
-        let is_left = |access: &Access| access.exposed == Exposed::NotYet;
-        let is_known = |(_, epoch): &mut (ProcessId, Epoch)| !epoch.accesses.iter().any(is_left);
-        for (_, Epoch { start, accesses, complete, .. }) in self.waiting.extract_if(.., is_known) {
-            let is_in = |call: &CallAt, post: &CallAt| call.entry_ns < post.entry_ns && post.entry_ns < call.return_ns;
-            let posts = || accesses.iter().filter_map(|access| access.exposed.post());
-            let last = |call: &CallAt| posts().filter(|post| is_in(call, post)).max_by_key(|post| post.entry_ns);
-            let of_access = |access: &Access| access.exposed.post().filter(|post| is_in(&access.call, post));
-            let each = accesses.iter().map(|access| (access.call, of_access(access)));
-            let whole = [Some(start), complete].into_iter().flatten().map(|call| (call, last(&call)));
-            let waited = each.chain(whole).filter_map(|(call, other)| Some((call, other?)));
-            waits.extend(waited.map(|(call, other)| EpochWait { need: EpochNeed::Post, call, other }));
-        }
+impl Epoch {
+    /// Whether it is known of all targets which exposure it belongs to.
+    fn is_settled(&self) -> bool {
+        !self.accesses.iter().any(|access| access.exposed == Exposed::NotYet)
+    }
+
+    /// Which of its calls were running when the last one of the targets that each needs posted.
+    fn tell(&self, waits: &mut Vec<EpochWait>) {
+        let is_in = |call: &CallAt, post: &CallAt| call.entry_ns < post.entry_ns && post.entry_ns < call.return_ns;
+        let posts = || self.accesses.iter().filter_map(|access| access.exposed.post());
+        let last = |call: &CallAt| posts().filter(|post| is_in(call, post)).max_by_key(|post| post.entry_ns);
+        let of_access = |access: &Access| access.exposed.post().filter(|post| is_in(&access.call, post));
+        let each = self.accesses.iter().map(|access| (access.call, of_access(access)));
+        let whole = [Some(self.start), self.complete].into_iter().flatten().map(|call| (call, last(&call)));
+        let waited = each.chain(whole).filter_map(|(call, other)| Some((call, other?)));
+        waits.extend(waited.map(|(call, other)| EpochWait { need: EpochNeed::Post, call, other }));
     }
 }

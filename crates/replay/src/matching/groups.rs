@@ -287,7 +287,9 @@ impl Groups {
         let all_have_called = |state: &&StreamState| state.empty == 0;
         while let Some(state) = self.streams.get(&stream).and_then(Option::as_ref).filter(all_have_called) {
             if state.may_be_unsure(known) && self.is_ahead(state, known) {
-                self.stalled.push(stream);
+                if !self.stalled.contains(&stream) {
+                    self.stalled.push(stream);
+                }
                 break;
             }
             has_gone_on = true;

@@ -144,7 +144,7 @@ impl Matcher {
             self.epochs.take(process, one, &self.known);
         }
         self.epochs.settle(until_ns, &self.known);
-        self.epochs.forget(self.groups.gone.drain(..));
+        self.epochs.forget(self.groups.gone.drain(..), &self.known);
     }
 
     /// What each process has to say to others.

@@ -11,28 +11,13 @@ use mpiprobe_trace::ProcessId;
 
 use super::{
     call::{CallAt, Unmatched},
-    meaning::{Known, Stream},
+    meaning::{Known, Step, Stream},
 };
 
 /// Exposures of a process that may wait for others.
 const MOST_EXPOSURES: usize = 1 << 16;
 /// Epochs of a window that may.
 const MOST_WAITING: usize = 1 << 12;
-
-/// What a call does in an epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    /// `MPI_Win_start`
-    Start,
-    /// To data of that process.
-    Access(ProcessId),
-    /// `MPI_Win_complete`
-    Complete,
-    /// `MPI_Win_post`
-    Post,
-    /// `MPI_Win_wait`
-    Wait,
-}
 
 /// A call in an epoch.
 #[derive(Clone, Copy, Debug)]

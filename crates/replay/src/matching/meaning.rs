@@ -9,7 +9,6 @@ use mpiprobe_trace::{
     ProcessId, Root, Shape, SiteId, Transfer, WindowId,
 };
 
-use super::epochs::Step;
 use crate::{clock::Clocks, communication::communication};
 
 /// Communicators that one was made from, one after the other, as far as anybody follows them.
@@ -209,6 +208,21 @@ pub(super) enum Stream {
     Beginning(u32),
     /// `MPI_Finalize`.
     End(u32),
+}
+
+/// What a call does in an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// `MPI_Win_start`
+    Start,
+    /// To data of that process.
+    Access(ProcessId),
+    /// `MPI_Win_complete`
+    Complete,
+    /// `MPI_Win_post`
+    Post,
+    /// `MPI_Win_wait`
+    Wait,
 }
 
 /// One end of a message, as a call names it.

@@ -8,9 +8,9 @@ use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row
 
 use super::{
     call::{CallAt, Done, End, Unmatched},
-    epochs::{EpochCall, Step},
+    epochs::EpochCall,
     inbound::{Completion, FromOther, Gap, Inbound, Met, Sent},
-    meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, Stream, learn},
+    meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, Step, Stream, learn},
     slab::{Key, Slab},
 };
 use crate::slices::{LocationSlice, Slice};

@@ -296,9 +296,13 @@ impl Analysis {
                 self.totals.wrong_order(key, wrong.ns, wrong.is_same_source);
             }
         }
-        let end = matched.instances.iter().rfind(|instance| instance.kind == InstanceKind::End);
-        if let Some(last) = end.and_then(|end| end.members.iter().max_by_key(|member| member.call.entry_ns)) {
-            self.end = Some((last.call.location.0, last.call.entry_ns));
+        // Of several jobs, that of the last one: whichever comes together first.
+        let ends = matched.instances.iter().filter(|instance| instance.kind == InstanceKind::End);
+        for call in ends.flat_map(|end| &end.members).map(|member| member.call) {
+            let one = (call.location.0, call.entry_ns);
+            if self.end.is_none_or(|end| (one.1, one.0) > (end.1, end.0)) {
+                self.end = Some(one);
+            }
         }
         for instance in matched.instances.iter().filter(|one| one.within_ns.is_some() && one.synchronises()) {
             let at_ns = instance.overlap().0;

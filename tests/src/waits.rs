@@ -10,12 +10,35 @@ use libtest_mimic::Failed;
 use mpiprobe_trace::{Trace as _, store::TraceFiles};
 use serde_json::Value;
 
-use crate::{Job, JobBuilder, Mpi, Profiler, Program, nodes::write_node, program};
+use crate::{Job, JobBuilder, Mpi, Profiler, Program, neighbours, nodes::write_node, program};
 
 /// Jobs of some thousand calls, on a machine that may be busy.
 const DEADLINE: Duration = Duration::from_mins(5);
 /// Sums of shares of nanoseconds depend on the order in which they are added up.
 const ROUNDING_NS: f64 = 2.0;
+
+/// What holds by either engine.
+type Check = fn(Mpi, &str) -> Result<(), Failed>;
+
+/// Those checks, by the names of their trials.
+pub fn checks(mpi: Mpi) -> Vec<(&'static str, Check)> {
+    let mut checks: Vec<(&'static str, Check)> = vec![
+        ("waits_of_a_ring_live_and_in_a_trace", ring_agrees),
+        ("waits_of_windows_and_files_live_and_in_a_trace", fences_agree),
+        ("waits_over_communicators_in_any_order", communicators_agree),
+        ("waits_over_communicators_that_threads_make", communicators_of_threads_agree),
+        ("waits_in_epochs", epochs_agree),
+        ("waits_between_two_groups", groups_agree),
+        ("waits_without_what_completes_requests", unseen_completions_are_counted),
+        ("waits_where_counting_was_off", switched_off_agrees),
+        ("neighbours_are_known", neighbours::are_known),
+    ];
+    // Debian's MPICH, and Intel's without its launcher's service, do not spawn.
+    if matches!(mpi, Mpi::OpenMpi | Mpi::OpenMpi5 | Mpi::Mpich5) {
+        checks.push(("waits_of_worlds_that_were_spawned", worlds_agree));
+    }
+    checks
+}
 
 /// Live and post-mortem agree on the same run: a job that is recorded into a file by `run --waits --trace`. Gives the wait states.
 pub fn agree(mpi: Mpi, engine: &str, program: Program, arguments: &[&str]) -> Result<Value, Failed> {
@@ -198,7 +221,7 @@ fn differ(one: &Value, other: &Value, path: &str, differences: &mut Vec<String>)
 }
 
 /// `ring`, of which it is known what there is to be matched.
-pub fn ring_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn ring_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     let states = agree(mpi, engine, program::RING, &["200", "--pause-us", "200", "--imbalance"])?;
     let ranks = states.get("threads").and_then(Value::as_array).map_or(0, Vec::len) as u64;
     let has_waits = states.get("waits").and_then(Value::as_array).is_some_and(|waits| !waits.is_empty());
@@ -210,7 +233,7 @@ pub fn ring_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
 }
 
 /// `communicator_orders`: what each process calls by names of its own is one for all, whoever has used it when, or has not.
-pub fn communicators_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn communicators_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const RANKS: u32 = 3;
     // MPI_Init and MPI_Finalize, communicators made, and what is called over them.
     const COLLECTIVE: u64 = 2 + 3 + 2 + 2 * 20;
@@ -219,7 +242,7 @@ pub fn communicators_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
 }
 
 /// `communicator_threads`: what threads make at once is told apart by what they make it from.
-pub fn communicators_of_threads_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn communicators_of_threads_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const RANKS: u32 = 3;
     const ROUNDS: u64 = 30;
     // MPI_Init and MPI_Finalize, the threads' own communicators; and of each thread, a copy, and what is called over it.
@@ -238,7 +261,7 @@ fn expect_all_matched(states: &Value, messages: u64, collective_calls: u64) -> R
 }
 
 /// `between_groups`: collectives between the two groups of an inter-communicator, and who is late there.
-pub fn groups_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn groups_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const RANKS: u32 = 4;
     // MPI_Init and MPI_Finalize, a split, six over both groups in each step, and what follows.
     const COLLECTIVE: u64 = 2 + 1 + 6 * 10 + 4;
@@ -253,7 +276,7 @@ pub fn groups_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
 }
 
 /// `epochs`: who exposes a window late, and who completes an access late.
-pub fn epochs_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn epochs_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const RANKS: u32 = 3;
     // MPI_Init and MPI_Finalize, and a window made and freed.
     const COLLECTIVE: u64 = 2 + 2;
@@ -268,7 +291,7 @@ pub fn epochs_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
 }
 
 /// `spawns`: each world has its own collectives and messages. What is called over both is of a group that is not known.
-pub fn worlds_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn worlds_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     const STEPS: u64 = 10;
     // Of each of two ranks of both worlds together.
     const COLLECTIVE: u64 = 2 * 2 + 3 * STEPS;
@@ -288,7 +311,7 @@ pub fn worlds_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
 }
 
 /// Functions that complete requests are not recorded: that is said.
-pub fn unseen_completions_are_counted(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn unseen_completions_are_counted(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("job.trace");
     let options: [OsString; 4] = ["--functions".into(), "p2p".into(), "--trace".into(), (&path).into()];
@@ -316,7 +339,7 @@ fn waits_for(states: &Value, kind: &str, late: u64) -> bool {
 }
 
 /// `switched_off`: what is called while counting is off is missing, and nothing else is taken for it.
-pub fn switched_off_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn switched_off_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     // What rank 0 calls first after that is not sure: a broadcast, and a message each way. All meet in the next step.
     const OFF: u64 = 7 + 2;
     const UNSURE: u64 = 1;
@@ -335,7 +358,7 @@ pub fn switched_off_agrees(mpi: Mpi, engine: &str) -> Result<(), Failed> {
 
 /// `fences`, where each process has a name of its own for what all have made together: nothing is left without others, and who is late is
 /// waited for.
-pub fn fences_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+fn fences_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     // MPI_Init and MPI_Finalize, windows made and freed, fences, and a file opened, written to and closed.
     const COLLECTIVE: u64 = 2 + 4 + 40 + 7;
     let directory = tempfile::tempdir()?;

@@ -226,8 +226,7 @@ impl Recorded {
 
     /// A process that initialises MPI by the first call that was seen of it has called nothing before that.
     fn begin(&mut self, function: FunctionId, names: &mut Names) {
-        const BEGINNINGS: [&str; 3] = ["MPI_Init", "MPI_Init_thread", "MPI_Session_init"];
-        if self.may_begin && !self.course.has_called && BEGINNINGS.contains(&function.function().name) {
+        if self.may_begin && !self.course.has_called && function.is_beginning() {
             self.may_begin = false;
             self.definition.began_before = false;
             names.definitions.push(Definition::Process(self.id, self.definition.clone()));

@@ -161,8 +161,7 @@ impl Evidence {
         for (of_one, one) in ones.iter().enumerate() {
             for (of_other, other) in others.iter().enumerate().filter(|(_, other)| other.machine != one.machine) {
                 if count <= EACH_WITH_EACH || of_one == 0 || of_other == 0 || of_one == of_other {
-                    self.was_before((one.machine, one.last_entry_ns), (other.machine, other.first_return_ns));
-                    self.was_before((other.machine, other.last_entry_ns), (one.machine, one.first_return_ns));
+                    self.met(one, other);
                 }
             }
         }
@@ -174,11 +173,16 @@ impl Evidence {
         for (place, one) in all.iter().enumerate() {
             for (of_other, other) in all.iter().enumerate().skip(place + 1) {
                 if count <= EACH_WITH_EACH || place == 0 || of_other == place + 1 {
-                    self.was_before((one.machine, one.last_entry_ns), (other.machine, other.first_return_ns));
-                    self.was_before((other.machine, other.last_entry_ns), (one.machine, one.first_return_ns));
+                    self.met(one, other);
                 }
             }
         }
+    }
+
+    /// Nobody on either machine has left before all on the other one had come.
+    fn met(&mut self, one: &OnMachine, other: &OnMachine) {
+        self.was_before((one.machine, one.last_entry_ns), (other.machine, other.first_return_ns));
+        self.was_before((other.machine, other.last_entry_ns), (one.machine, one.first_return_ns));
     }
 
     /// One that did not block, and is complete for a member.

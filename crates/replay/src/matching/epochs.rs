@@ -107,9 +107,8 @@ struct Window {
 /// Of all windows.
 #[derive(Debug, Default)]
 pub(super) struct Epochs {
+    /// By what all together call them.
     windows: HashMap<Stream, Window>,
-    /// By what a process calls its window.
-    common: HashMap<Stream, Stream>,
     /// Since the last slice.
     pub(super) waits: Vec<EpochWait>,
     /// Epochs and exposures of processes whose clocks nothing compares.
@@ -118,30 +117,25 @@ pub(super) struct Epochs {
 }
 
 impl Epochs {
-    /// These windows have a name in common.
-    pub(super) fn name(&mut self, names: impl Iterator<Item = (Stream, Stream)>) {
-        self.common.extend(names.filter(|(own, _)| matches!(own, Stream::Window(_))));
-    }
-
     /// These are no more.
-    pub(super) fn forget(&mut self, gone: impl Iterator<Item = Stream>, known: &Known) {
-        for own in gone {
-            if let Some(mut window) = self.common.remove(&own).and_then(|common| self.windows.remove(&common)) {
+    pub(super) fn forget(&mut self, gone: &[Stream], known: &Known) {
+        for common in gone {
+            if let Some(mut window) = self.windows.remove(common) {
                 self.settle_window(&mut window, u64::MAX, known);
                 self.counts.epochs += window.left();
             }
         }
     }
 
-    /// The next call, in the order of their entries.
-    pub(super) fn take(&mut self, process: ProcessId, one: EpochCall, known: &Known) {
+    /// The next call, in the order of their entries. `window`: what all together call it, if that is known.
+    pub(super) fn take(&mut self, process: ProcessId, window: Option<Stream>, one: EpochCall, known: &Known) {
         let EpochCall { step, call, gaps, .. } = one;
-        let Some(common) = self.common.get(&one.window) else {
+        let Some(common) = window else {
             self.counts.epochs += u64::from(matches!(step, Step::Start | Step::Post));
             return;
         };
         let Self { windows, waits, counts, between_clocks, .. } = self;
-        let window = windows.entry(*common).or_default();
+        let window = windows.entry(common).or_default();
         match step {
             Step::Start => {
                 let epoch = Epoch { start: call, accesses: Vec::new(), gaps, complete: None };

@@ -53,8 +53,6 @@ pub struct Member {
     /// False: it is known that nothing is.
     pub sends: bool,
     pub receives: bool,
-    /// Without regard to how its counts are passed.
-    function: FunctionId,
     /// [`Joining::gaps`]
     gaps: u32,
     /// [`Joining::known_ns`]
@@ -64,12 +62,12 @@ pub struct Member {
 }
 
 impl Member {
-    /// Whether its call may be the next one of what others are in still, the first of whom has come at `first_ns`: then it has left that one since.
-    /// `passed`: its call before, if any was seen.
-    fn may_be_ahead(&self, passed: Option<&Passed>, first_ns: u64, within_ns: u64) -> bool {
+    /// Whether its call, of a function that all of them have called, may be the next one of what others are in still, the first of whom has come at
+    /// `first_ns`: then it has left that one since. `passed`: its call before, if any was seen.
+    fn may_be_ahead(&self, function: FunctionId, passed: Option<&Passed>, first_ns: u64, within_ns: u64) -> bool {
         let is_before = |ns: u64| ns.saturating_add(within_ns) <= first_ns;
         match passed.filter(|passed| passed.gaps == self.gaps) {
-            Some(passed) => passed.function == self.function && !is_before(passed.return_ns),
+            Some(passed) => passed.function == function && !is_before(passed.return_ns),
             None => self.began_before || self.call.entry_ns != first_ns && !is_before(self.known_ns),
         }
     }
@@ -195,9 +193,8 @@ pub(super) struct Groups {
     streams: HashMap<Stream, Option<StreamState>>,
     /// By what a process calls its window or file: what all together call it.
     common: HashMap<Stream, Stream>,
-    /// What has got such a name, and what has lost it, since somebody took them.
-    pub(super) named: Vec<(Stream, Stream)>,
-    pub(super) gone: Vec<Stream>,
+    /// What is no more since somebody has asked: it has its name until [`Self::forget_gone`].
+    gone: Vec<Stream>,
     /// Calls of which that is not known, because others have not made it yet, or nobody has seen them.
     held: HashMap<Stream, (ProcessId, VecDeque<Queued>)>,
     /// By process and number of its call: where it waits.
@@ -221,6 +218,17 @@ impl Groups {
         for (process, queued) in std::mem::take(&mut self.of_unknown_worlds) {
             self.queue(process, queued, known);
         }
+    }
+
+    /// What all together call what a process calls so; `None`: it is not known.
+    pub(super) fn common(&self, own: Stream) -> Option<Stream> {
+        self.common.get(&own).copied()
+    }
+
+    /// Forgets the names of what is no more, and gives them.
+    pub(super) fn forget_gone(&mut self) -> Vec<Stream> {
+        let gone = std::mem::take(&mut self.gone);
+        gone.iter().filter_map(|own| self.common.remove(own)).collect()
     }
 
     pub(super) fn join(&mut self, process: ProcessId, joining: Joining, known: &Known) {
@@ -318,10 +326,7 @@ impl Groups {
         }
         if !freed.is_empty() {
             self.streams.remove(&stream);
-            for own in freed {
-                self.common.remove(&own);
-                self.gone.push(own);
-            }
+            self.gone.append(&mut freed);
         }
         for all in made {
             self.unite(&all, known);
@@ -348,7 +353,6 @@ impl Groups {
     fn unite(&mut self, all: &[Stream], known: &Known) {
         let Some(&first) = all.first() else { return };
         self.common.extend(all.iter().map(|&own| (own, first)));
-        self.named.extend(all.iter().map(|&own| (own, first)));
         for (process, held) in all.iter().filter_map(|own| self.held.remove(own)).collect::<Vec<_>>() {
             for queued in held {
                 self.queue(process, queued, known);
@@ -526,8 +530,8 @@ impl StreamState {
         };
         let all_same = self.queues.iter().filter_map(VecDeque::front).all(|queued| is_same(&queued.joining));
         let instance = self.instance(&first);
-        let is_doubtful = self.is_unsure && !self.is_certain(&instance) && !self.is_behind_another(latest, known);
-        if !all_same || is_doubtful {
+        let is_certain = || self.is_certain(&instance, first.joint.function) || self.is_behind_another(latest, known);
+        if !all_same || (self.is_unsure && !is_certain()) {
             counts.contradictions += u64::from(!self.is_unsure);
             self.is_unsure = true;
             // The one that was over first cannot belong to what others will call later.
@@ -559,7 +563,7 @@ impl StreamState {
 
     /// Whether everybody was in it at one moment, and nobody can have been in the next call then, while others were in this one still; or nobody's
     /// call before can have been at the time of anybody's, as well as it is known what time it was where.
-    fn is_certain(&self, instance: &Instance) -> bool {
+    fn is_certain(&self, instance: &Instance, function: FunctionId) -> bool {
         let first_ns = instance.members.iter().map(|member| member.call.entry_ns).min();
         let is_apart = || {
             let before = self.before_ns.iter().copied().try_fold(0, |last, before| Some(before?.max(last)));
@@ -569,7 +573,7 @@ impl StreamState {
         let are_in_the_same = || {
             let (first_ns, within_ns) = (first_ns.unwrap_or(0), instance.within_ns.unwrap_or(0));
             let mut all = instance.members.iter().zip(&self.passed);
-            all.all(|(member, passed)| !member.may_be_ahead(passed.as_ref(), first_ns, within_ns))
+            all.all(|(member, passed)| !member.may_be_ahead(function, passed.as_ref(), first_ns, within_ns))
         };
         instance.is_seen_to_synchronise() && are_in_the_same() || is_apart()
     }
@@ -619,8 +623,8 @@ impl StreamState {
     fn instance(&self, first: &Joining) -> Instance {
         let members = self.members.iter().zip(&self.queues).filter_map(|(&process, queue)| {
             let Joining { joint, call, gaps, known_ns, began_before, .. } = queue.front()?.joining;
-            let Joint { is_root, sends, receives, function, .. } = joint;
-            Some(Member { process, call, is_root, sends, receives, function, gaps, known_ns, began_before })
+            let Joint { is_root, sends, receives, .. } = joint;
+            Some(Member { process, call, is_root, sends, receives, gaps, known_ns, began_before })
         });
         let (communicator, kind) = match self.stream {
             Stream::Communicator(id) => (Some(id), InstanceKind::Ordinary),

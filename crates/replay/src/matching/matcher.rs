@@ -135,16 +135,13 @@ impl Matcher {
     /// Epochs of windows, once it is known which windows are one.
     fn step(&mut self, until_ns: u64) {
         self.epochs.waits.clear();
-        self.epochs.name(self.groups.named.drain(..));
-        let calls = self.processes.iter_mut().enumerate();
-        let calls = calls.flat_map(|(index, process)| process.epoch_calls.drain(..).map(move |one| (id(index), one)));
-        let mut in_order: Vec<_> = calls.collect();
-        in_order.sort_by_key(|(_, one)| one.call.entry_ns);
-        for (process, one) in in_order {
-            self.epochs.take(process, one, &self.known);
+        let mut calls = drained(&mut self.processes, |process| &mut process.epoch_calls);
+        calls.sort_by_key(|(_, one)| one.call.entry_ns);
+        for (process, one) in calls {
+            self.epochs.take(process, self.groups.common(one.window), one, &self.known);
         }
         self.epochs.settle(until_ns, &self.known);
-        self.epochs.forget(self.groups.gone.drain(..), &self.known);
+        self.epochs.forget(&self.groups.forget_gone(), &self.known);
     }
 
     /// What each process has to say to others.
@@ -198,19 +195,13 @@ impl Matcher {
         self.groups.done.clear();
         let is_any_in_doubt =
             self.known.has_anybody_begun_before() || self.processes.iter().any(ProcessReplay::has_gaps);
-        let joining = self.processes.iter_mut().enumerate();
-        let joining = joining.flat_map(|(index, process)| process.joining.drain(..).map(move |one| (id(index), one)));
+        let mut joining = drained(&mut self.processes, |process| &mut process.joining);
         if is_any_in_doubt {
             // Some may be told apart by what all had called before.
-            let mut in_order: Vec<_> = joining.collect();
-            in_order.sort_by_key(|(_, joining)| joining.call.entry_ns);
-            for (process, joining) in in_order {
-                self.groups.join(process, joining, &self.known);
-            }
-        } else {
-            for (process, joining) in joining {
-                self.groups.join(process, joining, &self.known);
-            }
+            joining.sort_by_key(|(_, joining)| joining.call.entry_ns);
+        }
+        for (process, joining) in joining {
+            self.groups.join(process, joining, &self.known);
         }
         let unsure: Vec<bool> = self.processes.iter().map(|process| process.inbound.is_unsure()).collect();
         if !unsure.contains(&true) {
@@ -232,10 +223,8 @@ impl Matcher {
 
     /// Collectives that have not blocked, and are complete.
     fn complete(&mut self) {
-        for (index, process) in self.processes.iter_mut().enumerate() {
-            for joined in process.joined.drain(..) {
-                self.groups.complete(id(index), joined);
-            }
+        for (process, joined) in drained(&mut self.processes, |process| &mut process.joined) {
+            self.groups.complete(process, joined);
         }
     }
 
@@ -305,6 +294,15 @@ impl Matcher {
         }
         all
     }
+}
+
+/// What processes have of something, one after the other; they have nothing of it then.
+fn drained<T>(processes: &mut [ProcessReplay], of: impl Fn(&mut ProcessReplay) -> &mut Vec<T>) -> Vec<(ProcessId, T)> {
+    let mut all = Vec::new();
+    for (index, process) in processes.iter_mut().enumerate() {
+        all.extend(of(process).drain(..).map(|one| (id(index), one)));
+    }
+    all
 }
 
 fn id(index: usize) -> ProcessId {

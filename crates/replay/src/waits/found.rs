@@ -231,13 +231,20 @@ impl Rules<'_> {
             (None, Some((ns, receive))) => (WaitKind::LateReceiver, ns, receive),
             (None, None) => return,
         };
-        let (location, place) = (call.location.0, self.place(&call));
+        let wait = self.wait(kind, &call, ns, &other);
         if kind == WaitKind::LateSender {
             let (sent_ns, source) = (other.entry_ns, other.location);
+            let Wait { location, place, .. } = wait;
             remembered.remember(LateSender { sent_ns, source, location, place, ns });
         }
-        let cause = Cause { location: other.location.0, stay: self::stay(&other) };
-        found.message(Wait { kind, location, place, stay, ns, cause: Some(cause), path: None });
+        found.message(wait);
+    }
+
+    /// That a call has waited for another one.
+    fn wait(&self, kind: WaitKind, call: &CallAt, ns: u64, other: &CallAt) -> Wait {
+        let cause = Cause { location: other.location.0, stay: stay(other) };
+        let (location, place) = (call.location.0, self.place(call));
+        Wait { kind, location, place, stay: stay(call), ns, cause: Some(cause), path: None }
     }
 
     /// Waits in calls of epochs, for those of the other side.
@@ -247,17 +254,14 @@ impl Rules<'_> {
                 found.between_clocks += 1;
                 continue;
             };
-            let stay = stay(call);
-            let ns = found.checked(rules::until(other.entry_ns, stay), honest_ns);
+            let ns = found.checked(rules::until(other.entry_ns, stay(call)), honest_ns);
             let ns = found.sure(ns, within_ns);
             if ns > 0 {
                 let kind = match need {
                     EpochNeed::Post => WaitKind::LatePost,
                     EpochNeed::Complete => WaitKind::EarlyWait,
                 };
-                let cause = Cause { location: other.location.0, stay: self::stay(other) };
-                let (location, place) = (call.location.0, self.place(call));
-                found.message(Wait { kind, location, place, stay, ns, cause: Some(cause), path: None });
+                found.message(self.wait(kind, call, ns, other));
             }
         }
     }
@@ -345,13 +349,9 @@ impl Rules<'_> {
             _ => found.checked(rules::until(event_ns, call), honest_ns),
         };
         let ns = found.sure(ns, within_ns);
-        if ns == 0 {
-            return;
+        if ns > 0 {
+            found.message(self.wait(kinds(instance).0, &done.call, ns, &late.call));
         }
-        let (location, place) = (done.call.location.0, self.place(&done.call));
-        let cause = Cause { location: late.call.location.0, stay: stay(&late.call) };
-        let kind = kinds(instance).0;
-        found.message(Wait { kind, location, place, stay: call, ns, cause: Some(cause), path: None });
     }
 }
 

@@ -124,8 +124,7 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
     if thread.open.function_plus_1 != 0 {
         match place(thread, function, stack_pointer) {
             StackPosition::Outside => {
-                count_loss(thread.process, Loss::EntryWithoutReturn);
-                unsure::settle(thread);
+                note_left(thread);
             }
             inside => {
                 heed(thread, function, registers);
@@ -438,9 +437,16 @@ pub fn is_in_library(id: u64, address: u64) -> bool {
 
 /// The open call's frame is gone without a return.
 #[inline(always)]
-pub fn abandon(thread: &mut ThreadState) {
+fn note_left(thread: &mut ThreadState) {
     count_loss(thread.process, Loss::EntryWithoutReturn);
     unsure::settle(thread);
+    thread.left = thread.left.wrapping_add(1);
+}
+
+/// The same, and no other call begins now.
+#[inline(always)]
+pub fn abandon(thread: &mut ThreadState) {
+    note_left(thread);
     begin_change(thread);
     thread.open.function_plus_1 = 0;
     end_change(thread);

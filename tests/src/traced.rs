@@ -107,6 +107,33 @@ pub fn has_call_that_its_process_ended_in(mpi: Mpi, engine: &str) -> Result<(), 
     Err(format!("calls that have not returned: {cut_short:?}").into())
 }
 
+/// Of a job whose ranks leave ten sends by `longjmp`, which is recorded by an engine, the trace says in each thread how many are not there, and where:
+/// whoever pairs calls must know that some are missing.
+pub fn misses_calls_that_were_left(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let options: [OsString; 4] = ["--functions".into(), "all".into(), "--trace".into(), path.clone().into()];
+    let job = Job::builder(mpi, program::EXITS).ranks(2).args(["longjmp"]).deadline(DEADLINE);
+    job.run_by(engine, options)?.spawn()?.wait()?.success()?;
+    let trace = TraceFiles::open(&[&path])?;
+    let definitions = trace.definitions();
+    let mut found = Vec::new();
+    for location in definitions.location_ids() {
+        let losses = definitions.location(location).map(|location| location.losses).unwrap_or_default();
+        let mut passed = Vec::new();
+        let mut next = 0;
+        for event in trace.events(location, Span::ALL) {
+            if let Event::Call(call) = event? {
+                passed.extend((call.number > next).then(|| (call.function().function().name, call.number - next)));
+                next = call.number + 1;
+            }
+        }
+        found.push((losses.left_without_return, losses.missing(), passed));
+    }
+    let expected = vec![(10, 10, vec![("MPI_Allreduce", 10)]); 2];
+    if found == expected { Ok(()) } else { Err(format!("left, missing, where: {found:?}, not {expected:?}").into()) }
+}
+
 /// The trace in a file agrees with the log of a job that has ended.
 pub fn agreement(mpi: Mpi, trace: &Path, job: &Job, order: Order) -> Result<Comparison, Failed> {
     agreement_of(mpi, trace, job, order, Extent::Whole)

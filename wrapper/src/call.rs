@@ -191,12 +191,13 @@ pub(crate) unsafe fn give_up(local: *mut Local) {
     unsafe { forget(local) };
 }
 
-/// The open call is none any more.
+/// The open call is none any more, and was not seen to return.
 unsafe fn forget(local: *mut Local) {
     // SAFETY: by contract.
     unsafe {
         let state = (*local).state;
         begin_change(state);
+        (*state).left = (*state).left.wrapping_add(1);
         close(state);
         end_change(state);
     }

@@ -87,7 +87,7 @@ pub(crate) unsafe fn change(local: *mut Local, record: &ChangeRecord) {
 pub(crate) unsafe fn phase(local: *mut Local, at_ns: u64, current: u64) {
     // SAFETY: by contract.
     unsafe {
-        let (id, calls) = ((*(*local).state).id, (*(*local).state).calls);
+        let (id, calls) = ((*(*local).state).id, (*(*local).state).numbered_calls());
         let record = PhaseRecord { tid: id as u32, number: calls as u32, at_ns, current };
         if let Some(ring) = Ring::of(local).filter(|ring| ring.room() != Room::None) {
             ring.write(ring.take(1), kind::PHASE, |words| record.write(words));

@@ -18,8 +18,8 @@ pub struct EndedThread {
     pub ended_ns: u64,
     /// Thread id.
     pub tid: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// See [`ThreadState::left`].
+    pub left: u32,
     /// Completed outermost calls.
     pub calls: u64,
     /// Time in them, ns.
@@ -49,13 +49,18 @@ impl EndedThread {
         Self {
             ended_ns,
             tid: thread.id as u32,
-            reserved: 0,
+            left: thread.left,
             calls: thread.calls,
             time_ns: thread.time_ns,
             first_entry_ns: thread.first_entry_ns,
             open_ns: if thread.open_function().is_none() { 0 } else { ended_ns.saturating_sub(thread.open.started_ns) },
             unwritten: thread.unwritten,
         }
+    }
+
+    /// See [`ThreadState::numbered_calls`].
+    pub const fn numbered_calls(&self) -> u64 {
+        self.calls.wrapping_add(self.left as u64)
     }
 
     /// How long it lived from its first call on, ns.

@@ -115,7 +115,10 @@ pub struct ThreadState {
     /// Calls that were to be written to a ring and were not.
     pub unwritten: Unwritten,
     /// Not 0: the call that is being accounted for is written to a ring.
-    pub is_traced: u64,
+    pub is_traced: u32,
+    /// Calls that were left without a return (`longjmp`, an exception). They have numbers like those that are written to a ring, so that
+    /// they are missed there.
+    pub left: u32,
     /// How many changes had not been written before it.
     pub unwritten_before: u64,
     /// Handle of the window or file that the open call was given to be freed; else whatever another call was given.
@@ -159,10 +162,16 @@ impl ThreadState {
         unsure: [UnsureCalls { function: 0, calls: 0 }; UNSURE_FUNCTIONS],
         unwritten: Unwritten::NONE,
         is_traced: 0,
+        left: 0,
         unwritten_before: 0,
         freed: 0,
         posted: 0,
     };
+
+    /// How many of its calls have numbers: those that were completed, and those that were left. That of the next one.
+    pub const fn numbered_calls(&self) -> u64 {
+        self.calls.wrapping_add(self.left as u64)
+    }
 
     /// Whether it is not being changed.
     pub const fn is_settled(&self) -> bool {

@@ -117,6 +117,9 @@ pub struct Losses {
     pub lost_changes: u64,
     /// In parts of the file that are damaged.
     pub damaged: u64,
+    /// That were left without a return (`longjmp`, an exception).
+    #[serde(default)]
+    pub left_without_return: u64,
     pub left_out: LeftOut,
 }
 
@@ -187,7 +190,7 @@ pub struct File {
 impl Losses {
     /// Calls that were to be recorded and are not there.
     pub const fn missing(&self) -> u64 {
-        self.lost.saturating_add(self.damaged)
+        self.lost.saturating_add(self.damaged).saturating_add(self.left_without_return)
     }
 }
 

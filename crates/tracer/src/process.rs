@@ -27,7 +27,7 @@ use crate::{
     operation::{descriptor, is_persistent, of_call, of_request},
     requests::Requests,
     selection::Chosen,
-    thread::{Thread, Written},
+    thread::{NotThere, Thread, Written},
 };
 
 /// What a process may have of each, whatever it writes into its rings: no program has nearly as many.
@@ -86,7 +86,7 @@ pub(crate) struct Recorded {
     /// The line before, if it belongs to the next one, by ring.
     pub(crate) halves: HashMap<u32, (u64, Words)>,
     /// What was not written before the recording began, by thread id.
-    unwritten: HashMap<u32, Unwritten>,
+    not_there: HashMap<u32, NotThere>,
     /// Threads that are known to have ended, by id and time of their end, and the pass in which that was seen first: what they have written
     /// may not have been read by then.
     ends: HashMap<(u32, u64), u64>,
@@ -128,7 +128,8 @@ impl Recorded {
     ) -> Self {
         // What was lost before is of another recording.
         let living = if is_whole { None } else { referred.threads().map(|(living, _)| living) };
-        let unwritten = living.iter().flatten().map(|thread| (thread.tid, thread.state.unwritten)).collect();
+        let living = living.iter().flatten();
+        let not_there = living.map(|thread| (thread.tid, NotThere::of_living(&thread.state))).collect();
         Self {
             id,
             slot,
@@ -150,7 +151,7 @@ impl Recorded {
             chosen: Chosen::new(),
             phases: HashMap::new(),
             halves: HashMap::new(),
-            unwritten,
+            not_there,
             ends: HashMap::new(),
         }
     }
@@ -169,8 +170,8 @@ impl Recorded {
             Entry::Vacant(new) => {
                 let location = LocationId(names.locations);
                 names.locations += 1;
-                let unwritten = self.unwritten.get(&tid).copied().unwrap_or_default();
-                let mut thread = Thread::new(location, self.is_whole, at_ns, unwritten);
+                let before = self.not_there.get(&tid).copied().unwrap_or_default();
+                let mut thread = Thread::new(location, self.is_whole, at_ns, before);
                 thread.had_pauses = self.had_pauses;
                 let said = thread.news(self.id, tid, (0, LeftOut::default()));
                 names.definitions.extend(said.map(|said| Definition::Location(location, said)));
@@ -235,7 +236,7 @@ impl Recorded {
 
     /// Another thread has got the id of one that has ended.
     fn replace(&mut self, tid: u32, at_ns: u64, names: &mut Names) {
-        self.unwritten.remove(&tid);
+        self.not_there.remove(&tid);
         if let Some(mut before) = self.threads.remove(&tid) {
             before.ended_ns = Some(before.last_ns());
             before.give_changes(self.thread(tid, at_ns, names));
@@ -519,9 +520,9 @@ impl Recorded {
         let Some((living, ended)) = self.referred.threads() else { return };
         for one in living {
             let Some(thread) = self.threads.get_mut(&one.tid) else { continue };
-            thread.note(one.state.first_entry_ns, one.state.unwritten);
+            thread.note(one.state.first_entry_ns, NotThere::of_living(&one.state));
             if let Some(ended_ns) = ended_ns {
-                thread.end(one.state.calls, ended_ns);
+                thread.end(one.state.numbered_calls(), ended_ns);
             }
         }
         for one in ended {
@@ -535,8 +536,8 @@ impl Recorded {
             }
             self.ends.remove(&(one.tid, one.ended_ns));
             if thread.last_ns() >= one.first_entry_ns && thread.last_ns() <= one.ended_ns {
-                thread.note(one.first_entry_ns, one.unwritten);
-                thread.end(one.calls, one.ended_ns);
+                thread.note(one.first_entry_ns, NotThere::of_ended(&one));
+                thread.end(one.numbered_calls(), one.ended_ns);
             }
         }
     }
@@ -548,8 +549,8 @@ impl Recorded {
             return;
         }
         let Some((living, _)) = self.referred.threads() else { return };
-        for one in living.iter().filter(|one| one.state.calls > 0) {
-            self.thread(one.tid, one.state.first_entry_ns, names).conclude(one.state.calls);
+        for one in living.iter().filter(|one| one.state.numbered_calls() > 0) {
+            self.thread(one.tid, one.state.first_entry_ns, names).conclude(one.state.numbered_calls());
         }
     }
 

@@ -376,6 +376,7 @@ fn what_was_left_out_for_want_of_room_is_not_lost() {
     let state = ThreadState {
         id: 70,
         calls: 10,
+        left: 3,
         first_entry_ns: 10,
         unwritten: Unwritten { lost: 1, idle: 4, changes: 2 },
         ..ThreadState::ZERO
@@ -383,11 +384,12 @@ fn what_was_left_out_for_want_of_room_is_not_lost() {
     let tables = Tables { living: vec![ThreadSnapshot { tid: 70, slot: 0, state }], ..Tables::default() };
     let mut rings = Rings::new(tables, Selection::default());
     rings.call(0, &send(70, 0));
-    rings.call(0, &send(70, 6));
+    rings.call(0, &send(70, 9));
     rings.end_pass();
     let kept = rings.finish();
     let losses = losses(&kept, 0);
     assert_eq!((losses.lost, losses.left_out.by_pressure, losses.lost_changes), (1, 4, 2));
+    assert_eq!((losses.left_without_return, losses.missing()), (3, 4));
 }
 
 #[test]

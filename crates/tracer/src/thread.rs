@@ -2,7 +2,10 @@
 
 use std::collections::VecDeque;
 
-use mpiprobe_common::trace::{CallRecord, ChangeRecord, Unwritten};
+use mpiprobe_common::{
+    EndedThread, ThreadState,
+    trace::{CallRecord, ChangeRecord, Unwritten},
+};
 use mpiprobe_trace::{LeftOut, Location, LocationId, Losses, PhaseChange, ProcessId};
 
 use crate::numbering::{Numbering, Turn};
@@ -11,6 +14,24 @@ use crate::numbering::{Numbering, Turn};
 const MOST_CHANGES: usize = 1 << 16;
 /// Events that wait for others; then those are not waited for any longer.
 const MOST_HELD: usize = 1 << 14;
+
+/// Calls of a thread that are not in any ring, since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NotThere {
+    unwritten: Unwritten,
+    /// Those that were left without a return.
+    left: u32,
+}
+
+impl NotThere {
+    pub(crate) fn of_living(thread: &ThreadState) -> Self {
+        Self { unwritten: thread.unwritten, left: thread.left }
+    }
+
+    pub(crate) fn of_ended(thread: &EndedThread) -> Self {
+        Self { unwritten: thread.unwritten, left: thread.left }
+    }
+}
 
 /// A thread, from the first of its calls that is seen to its end.
 #[derive(Debug)]
@@ -28,9 +49,9 @@ pub(crate) struct Thread {
     last_ns: u64,
     began_ns: u64,
     pub(crate) ended_ns: Option<u64>,
-    /// What the writers had not written before the recording began, and have not until now.
-    unwritten_before: Unwritten,
-    unwritten: Unwritten,
+    /// What had no place in rings before the recording began, and has had none until now.
+    not_there_before: NotThere,
+    not_there: NotThere,
     /// Whether it has gone on while nothing was recorded: then calls are missing that nobody has lost.
     pub(crate) had_pauses: bool,
     /// What was said of it last.
@@ -70,7 +91,7 @@ impl Written {
 }
 
 impl Thread {
-    pub(crate) fn new(location: LocationId, is_from_first: bool, began_ns: u64, unwritten: Unwritten) -> Self {
+    pub(crate) fn new(location: LocationId, is_from_first: bool, began_ns: u64, before: NotThere) -> Self {
         Self {
             location,
             numbering: Numbering::new(is_from_first),
@@ -81,8 +102,8 @@ impl Thread {
             last_ns: 0,
             began_ns,
             ended_ns: None,
-            unwritten_before: unwritten,
-            unwritten,
+            not_there_before: before,
+            not_there: before,
             had_pauses: false,
             said: None,
         }
@@ -182,35 +203,37 @@ impl Thread {
     }
 
     /// What its state says: when it made its first call, and what was not written.
-    pub(crate) fn note(&mut self, first_entry_ns: u64, unwritten: Unwritten) {
+    pub(crate) fn note(&mut self, first_entry_ns: u64, not_there: NotThere) {
         if first_entry_ns != 0 {
             self.began_ns = first_entry_ns;
         }
-        self.unwritten = unwritten;
+        self.not_there = not_there;
     }
 
-    /// It has made so many calls in all.
-    pub(crate) fn conclude(&mut self, calls: u64) {
-        self.numbering.conclude(calls);
+    /// So many of its calls have had numbers in all.
+    pub(crate) fn conclude(&mut self, numbered_calls: u64) {
+        self.numbering.conclude(numbered_calls);
     }
 
     /// It has ended, after so many calls in all.
-    pub(crate) fn end(&mut self, calls: u64, ended_ns: u64) {
-        self.conclude(calls);
+    pub(crate) fn end(&mut self, numbered_calls: u64, ended_ns: u64) {
+        self.conclude(numbered_calls);
         self.ended_ns = Some(ended_ns);
     }
 
     /// Calls that are not in the trace. `dropped`: those that could not be written to the file; `left_out`: those that were not asked for.
     fn losses(&self, dropped: u64, left_out: LeftOut) -> Losses {
         let unwritten = self.unwritten();
-        // The last ones of a thread that goes on are not missed by those that come after them.
-        let missing = self.numbering.missing().max(unwritten.lost.saturating_add(unwritten.idle));
         let idle = unwritten.idle;
-        let lost = missing - idle;
+        let left = u64::from(self.not_there.left.wrapping_sub(self.not_there_before.left));
+        // The last ones of a thread that goes on are not missed by those that come after them.
+        let known = unwritten.lost.saturating_add(idle).saturating_add(left);
+        let lost = self.numbering.missing().max(known) - idle.saturating_add(left);
         // Where nothing was recorded for some time, the writers know what they have lost, and the rest was not to be recorded.
         let (lost, by_time) = if self.had_pauses { (unwritten.lost, lost - unwritten.lost) } else { (lost, 0) };
         Losses {
             lost: lost.saturating_add(dropped),
+            left_without_return: left,
             lost_changes: self.lost_changes.saturating_add(unwritten.changes),
             damaged: 0,
             left_out: LeftOut { by_pressure: idle, by_time, ..left_out },
@@ -235,7 +258,7 @@ impl Thread {
 
     /// Polling calls that were not written for want of room, and calls that were lost.
     pub(crate) fn unwritten(&self) -> Unwritten {
-        let (now, before) = (self.unwritten, self.unwritten_before);
+        let (now, before) = (self.not_there.unwritten, self.not_there_before.unwritten);
         Unwritten {
             lost: now.lost.saturating_sub(before.lost),
             idle: now.idle.saturating_sub(before.idle),
@@ -256,7 +279,7 @@ mod tests {
     use super::*;
 
     fn thread() -> Thread {
-        Thread::new(LocationId(0), true, 0, Unwritten::NONE)
+        Thread::new(LocationId(0), true, 0, NotThere::default())
     }
 
     fn change(number: u32) -> ChangeRecord {

@@ -36,7 +36,7 @@ use super::{
 pub fn decide(thread: &mut ThreadState, is_counted: bool) {
     // SAFETY: map value pointer.
     let is_on = CONTROL.get_ptr(Word::Record as u32).is_some_and(|word| unsafe { load(word) } != 0);
-    thread.is_traced = (is_on && is_counted) as u64;
+    thread.is_traced = (is_on && is_counted) as u32;
     thread.unwritten_before = thread.unwritten.changes;
 }
 
@@ -207,7 +207,7 @@ pub fn write_same_call(thread: &ThreadState, known: &CachedCall, received: Amoun
         let own = OwnLine {
             tid: thread.id as u32,
             // It is among them.
-            number: (thread.calls as u32).wrapping_sub(1),
+            number: (thread.numbered_calls() as u32).wrapping_sub(1),
             started_ns: thread.open.started_ns,
             ns: thread.last_return_ns - thread.open.started_ns,
             send_tag: tag(known.send_tag),
@@ -263,7 +263,7 @@ fn found(thread: &ThreadState, function: u32, ns: u64) -> Found {
     Found {
         tid: thread.id as u32,
         // It is among them.
-        number: (thread.calls as u32).wrapping_sub(1),
+        number: (thread.numbered_calls() as u32).wrapping_sub(1),
         function,
         started_ns: thread.open.started_ns,
         ns,
@@ -317,7 +317,7 @@ told! {
 #[inline(always)]
 fn write_phase(thread: &ThreadState) {
     let current = phases::now(thread.process);
-    let record = PhaseRecord { tid: thread.id as u32, number: thread.calls as u32, at_ns: thread.last_return_ns, current };
+    let record = PhaseRecord { tid: thread.id as u32, number: thread.numbered_calls() as u32, at_ns: thread.last_return_ns, current };
     if let Some(ring) = Ring::here().filter(|ring| ring.room() != Room::None) {
         ring.write(ring.take(1), thread.process, kind::PHASE, |words| record.write(words));
     }
@@ -345,7 +345,7 @@ pub extern "C" fn write_start(thread: *mut ThreadState, layout: *const Layout, r
     let Some(ring) = ring_for_change(thread) else { return 0 };
     let number = ring.take(1);
     ring.write(number, thread.process, kind::CHANGE, |words| {
-        let who = (thread.id as u32, (thread.calls as u32).wrapping_sub(1));
+        let who = (thread.id as u32, (thread.numbered_calls() as u32).wrapping_sub(1));
         let what = What::Starts { next_epoch: epoch_of(thread.last_return_ns) };
         recording::changed(layout, &User, who, handle, request, what).write(words);
     });
@@ -390,7 +390,7 @@ pub extern "C" fn write_change(
     };
     let number = ring.take(1);
     ring.write(number, thread.process, kind::CHANGE, |words| {
-        let who = (thread.id as u32, (thread.calls as u32).wrapping_sub(1));
+        let who = (thread.id as u32, (thread.numbered_calls() as u32).wrapping_sub(1));
         recording::change_of(layout, who, handle, request, (kind, what), &arrived).write(words);
     });
     0

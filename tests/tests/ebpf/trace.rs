@@ -18,7 +18,7 @@ use mpiprobe_tests::second_user::{home_of, nobody_else};
 use mpiprobe_tests::service::NodeService;
 use mpiprobe_tests::traced::{
     Comparison, Extent, Order, agreement, agreement_of, agreement_of_files, has_call_that_its_process_ended_in,
-    recorded,
+    misses_calls_that_were_left, recorded,
 };
 use mpiprobe_tests::waits::wait_states;
 use mpiprobe_tests::{Job, Language, Mpi, Profile, Profiler, Program, Requirement, program, requirement};
@@ -47,6 +47,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial_with(mpi, Language::C, "trace_of_threads_of_a_job_that_runs", move || of_threads(mpi)),
         trial_with(mpi, Language::C, "trace_of_a_call_that_its_process_ended_in", move || {
             has_call_that_its_process_ended_in(mpi, "ebpf")
+        }),
+        trial_with(mpi, Language::C, "trace_misses_calls_that_were_left", move || {
+            misses_calls_that_were_left(mpi, "ebpf")
         }),
         trial_with(mpi, Language::C, "trace_in_windows", move || in_windows(mpi)),
         requirement::trial(named("trace_by_the_service"), &needs, move || by_service(mpi)),

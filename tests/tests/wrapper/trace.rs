@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::traced::{Order, has_call_that_its_process_ended_in, recorded};
+use mpiprobe_tests::traced::{Order, has_call_that_its_process_ended_in, misses_calls_that_were_left, recorded};
 use mpiprobe_tests::{Job, Language, Mpi, Program, program};
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, Span, Trace};
@@ -30,6 +30,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         case("scopes", program::SEMANTICS, scopes),
         case("threads", program::SEMANTICS_THREADS, &["4", "50"]),
         trial(mpi, Language::C, "flight_of_a_job_that_fails", move || flight(mpi)),
+        trial(mpi, Language::C, "trace_misses_calls_that_were_left", move || {
+            misses_calls_that_were_left(mpi, "wrapper")
+        }),
     ];
     // In MPICH 5, MPI_Abort returns.
     if is_debians(mpi) {

@@ -293,7 +293,7 @@ fn write_down(call: &Call<'_>, traffic: Option<&Traffic>, unwritten: u64) {
         let mut found = Found {
             tid: (*state).id as u32,
             // It is among them.
-            number: (*state).calls.wrapping_sub(1) as u32,
+            number: (*state).numbered_calls().wrapping_sub(1) as u32,
             function: call.function,
             started_ns: call.started_ns,
             ns: call.ns,

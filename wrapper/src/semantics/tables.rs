@@ -167,7 +167,7 @@ impl Operations for OfThread<'_> {
             // SAFETY: the thread's own.
             unsafe {
                 let state = (*self.local).state;
-                let call = ((*state).id as u32, (*state).calls.wrapping_sub(1) as u32);
+                let call = ((*state).id as u32, (*state).numbered_calls().wrapping_sub(1) as u32);
                 let change = recording::changed(&self.library.layout, &Own, call, key.handle, request, what);
                 trace::change(self.local, &change);
             }

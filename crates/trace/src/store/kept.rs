@@ -185,6 +185,7 @@ impl Dropped {
             lost: all.lost.saturating_sub(before.lost),
             lost_changes: all.lost_changes.saturating_sub(before.lost_changes),
             damaged: all.damaged.saturating_sub(before.damaged),
+            left_without_return: all.left_without_return.saturating_sub(before.left_without_return),
             ..Losses::default()
         };
         rest.left_out.by_function = out.by_function.saturating_sub(out_before.by_function);

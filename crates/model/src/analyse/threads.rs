@@ -129,7 +129,7 @@ mod tests {
         let ended = |ended_ns, open_ns| EndedThread {
             ended_ns,
             tid: 8,
-            reserved: 0,
+            left: 0,
             calls: 2,
             time_ns: 50,
             first_entry_ns: 200,
@@ -177,7 +177,7 @@ mod tests {
         let huge = EndedThread {
             ended_ns: u64::MAX,
             tid: u32::MAX,
-            reserved: 0,
+            left: 0,
             calls: u64::MAX,
             time_ns: u64::MAX,
             first_entry_ns: 1,

@@ -8,7 +8,8 @@ use mpiprobe_trace::{CommunicatorId, ProcessId};
 
 use super::{
     call::{CallAt, Done, End, Loose, Unmatched},
-    meaning::{ChannelKey, ChannelNames},
+    meaning::{ChannelKey, ChannelNames, Known},
+    order::{Gone, Order, Over},
     slab::{Key, Slab},
 };
 use crate::slices::Slice;
@@ -23,6 +24,10 @@ pub(super) struct Sent {
     pub(super) key: Key,
     pub(super) call: CallAt,
     pub(super) bytes: Option<u64>,
+    /// The call itself may have waited for the receiver.
+    pub(super) waits: bool,
+    /// All that the process had sent before over the same channel was complete.
+    pub(super) is_alone: bool,
 }
 
 /// A receive that was completed.
@@ -69,6 +74,15 @@ pub(super) struct Gap {
     pub(super) until_ns: u64,
 }
 
+/// What comes after the first gaps of a channel, of the sender and of the receiver, and before the next ones.
+#[derive(Clone, Copy, Debug)]
+struct Between {
+    /// Whether the first gap of each is one of them.
+    are_first: (bool, bool),
+    from_ns: (u64, u64),
+    until_ns: (u64, u64),
+}
+
 /// Gaps of one process, in the order of time.
 #[derive(Debug, Default)]
 struct Gaps(VecDeque<Gap>);
@@ -82,9 +96,13 @@ struct Channel {
     /// How many there have been.
     sent: u64,
     received: u64,
-    /// Of the sender and the receiver. What comes after one is not matched until the two have come together in a collective.
+    /// Of the sender and the receiver. What comes after one is not matched until it is known how many messages were on their way.
     source_gaps: Gaps,
     own_gaps: Gaps,
+    /// What is found out about that; `None`: nothing yet.
+    order: Option<Order>,
+    /// That it was found out, and by how much the clocks of the two may be off against each other, ns.
+    found_out: Option<u64>,
     /// Probes, by the number of the message that they have found.
     probes: Vec<(u64, u32)>,
 }
@@ -160,11 +178,12 @@ impl Inbound {
         }
     }
 
-    /// Makes room for channels that have got numbers meanwhile. `is_late`: the process, or that one, had called MPI before anything is known,
-    /// so that messages may have been on their way.
-    pub(super) fn grow(&mut self, names: &ChannelNames, is_late: bool, other_is_late: impl Fn(ProcessId) -> bool) {
+    /// Makes room for channels that have got numbers meanwhile. If one of the two processes had called MPI before anything is known, messages
+    /// may have been on their way.
+    pub(super) fn grow(&mut self, names: &ChannelNames, known: &Known) {
         for key in names.since(self.process, self.channels.len()) {
-            let is_late = is_late || other_is_late(key.source);
+            let is_late = (known.began_before(self.process) || known.began_before(key.source))
+                && !known.is_from_its_beginning(key.communicator);
             let before = is_late.then_some(Gap { from_ns: 0, until_ns: 0 });
             let mut channel = Channel {
                 key,
@@ -174,10 +193,14 @@ impl Inbound {
                 received: 0,
                 source_gaps: Gaps(self.source_gaps.get(&key.source).copied().into_iter().collect()),
                 own_gaps: Gaps(before.into_iter().chain(self.own_gap).collect()),
+                order: None,
+                found_out: None,
                 probes: Vec::new(),
             };
             let given_up = self.given_up.iter().filter(|(one, _)| one.may_be(key.communicator, key.source, key.tag));
-            given_up.for_each(|&(_, gap)| channel.own_gaps.add(gap));
+            for &(_, gap) in given_up {
+                channel.own_gaps.add(gap);
+            }
             self.unsure += usize::from(!channel.is_sure());
             self.channels.push(channel);
         }
@@ -210,10 +233,6 @@ impl Inbound {
             Some(&(Some(source), None)) => at_ns < slice.until_of(source),
             _ => true,
         }
-    }
-
-    pub(super) fn is_unsure(&self) -> bool {
-        self.unsure > 0
     }
 
     /// Posts a receive on a channel.
@@ -314,6 +333,7 @@ impl Inbound {
         if let Some(index) = waiting.or(receive.channel).map(|channel| channel as usize) {
             if let Some(channel) = self.channels.get_mut(index) {
                 channel.receives.retain(|&one| one != key);
+                channel.order = None;
             }
             self.break_channel(index, Gap { from_ns: receive.posted.entry_ns, until_ns: at_ns });
         }
@@ -400,6 +420,7 @@ impl Inbound {
         {
             channel.receives.remove(place);
             channel.received -= 1;
+            channel.order = None;
         }
     }
 
@@ -456,6 +477,7 @@ impl Inbound {
                     Some(place) => {
                         channel.sends.remove(place);
                         channel.sent -= 1;
+                        channel.order = None;
                     }
                     None if channel.is_sure() => self.counts.contradictions += 1,
                     None => {}
@@ -493,7 +515,9 @@ impl Inbound {
     fn break_channel(&mut self, index: usize, gap: Gap) {
         let Some(channel) = self.channels.get_mut(index) else { return };
         self.unsure += usize::from(channel.is_sure());
-        channel.own_gaps.add(gap);
+        if !channel.own_gaps.add(gap) {
+            channel.order = None;
+        }
     }
 
     /// Too much waits: nothing until then will be matched.
@@ -505,6 +529,7 @@ impl Inbound {
     /// Forgets sends and receives until then.
     fn forget(&mut self, index: usize, sent_ns: u64, posted_ns: u64) {
         let Some(channel) = self.channels.get_mut(index) else { return };
+        channel.order = None;
         let before = channel.sends.len();
         let loose = &mut self.loose;
         channel.sends.retain(|sent| {
@@ -538,28 +563,109 @@ impl Inbound {
         }
     }
 
-    /// The process and another one have both come to a collective in which everybody waits for everybody: what was sent before was
-    /// received before, as far as anybody can know.
-    pub(super) fn synchronised(&mut self, source: ProcessId, own_ns: u64, source_ns: u64) {
-        for index in 0..self.channels.len() {
-            let Some(channel) = self.channels.get_mut(index) else { continue };
-            let is_between = channel.own_gaps.is_around(own_ns) || channel.source_gaps.is_around(source_ns);
-            if channel.key.source != source || channel.is_sure() || is_between {
-                continue;
-            }
-            let (of_own, of_source) = (channel.own_gaps.end(own_ns), channel.source_gaps.end(source_ns));
-            if !of_own && !of_source {
-                continue;
-            }
-            self.unsure -= usize::from(channel.is_sure());
-            self.forget(index, source_ns, own_ns);
-            if let Some(channel) = self.channels.get_mut(index) {
-                channel.sent = channel.sends.len() as u64;
-                channel.received = channel.receives.len() as u64;
-                channel.probes.clear();
-            }
-            self.meet(index);
+    /// Finds out, by receives that are over, how many messages were on their way where that is not known.
+    pub(super) fn find_order(&mut self, slice: &Slice, known: &Known) {
+        if self.unsure == 0 {
+            return;
         }
+        for index in 0..self.channels.len() {
+            while self.look(index, slice, known) {}
+        }
+    }
+
+    /// Looks at the next receive of a channel that is over; `false`: there is none, or nothing has to be found out.
+    fn look(&mut self, index: usize, slice: &Slice, known: &Known) -> bool {
+        let Some(channel) = self.channels.get_mut(index).filter(|channel| !channel.is_sure()) else { return false };
+        let source = channel.key.source;
+        let between = channel.between();
+        let mut is_before = |key: &&Key| {
+            let receive = self.receives.get_mut(**key);
+            receive.is_none_or(|receive| receive.posted.entry_ns < between.from_ns.1)
+        };
+        let place = channel.order.as_ref().map(Order::place);
+        let place = place.unwrap_or_else(|| channel.receives.iter().take_while(|key| is_before(key)).count());
+        let Some(&key) = channel.receives.get(place) else { return false };
+        let Some(receive) = self.receives.get_mut(key) else {
+            channel.receives.remove(place);
+            return true;
+        };
+        let posted_ns = receive.posted.entry_ns;
+        if posted_ns >= between.until_ns.1 {
+            self.skip(index, between);
+            return true;
+        }
+        let Some(completion) = receive.completed else {
+            let is_passed = receive.is_released && channel.order.is_some();
+            if let Some(order) = channel.order.as_mut().filter(|_| is_passed) {
+                order.pass();
+            }
+            return is_passed;
+        };
+        // Who can say when one has come before the other?
+        let Some(apart_ns) = known.within_ns(&[self.process, source]) else { return false };
+        let over_ns = completion.call.return_ns.saturating_add(apart_ns);
+        if over_ns >= between.until_ns.0 {
+            self.skip(index, between);
+            return true;
+        }
+        let needed_ns = over_ns.max(channel.waiting_until_ns(posted_ns).saturating_add(apart_ns));
+        if slice.until_of(source) <= over_ns || slice.until_of(self.process) <= needed_ns {
+            return false;
+        }
+        if channel.order.is_none() {
+            // What came before the gaps has no place among what has come since.
+            self.forget(index, between.from_ns.0.saturating_sub(1), between.from_ns.1.saturating_sub(1));
+            if let Some(channel) = self.channels.get_mut(index) {
+                channel.order = Some(Order::default());
+            }
+            return true;
+        }
+        let next = channel.receives.get(place + 1).and_then(|&next| self.receives.get_mut(next));
+        let next = next.map(|next| (next.posted.entry_ns, next.completed.map(|next| next.call)));
+        let own = (completion.call.location, completion.call.number);
+        let over = Over {
+            posted_ns,
+            completion,
+            next_posted_ns: next.map_or(u64::MAX, |(posted_ns, _)| posted_ns),
+            is_with_next: next.and_then(|(_, call)| call).is_some_and(|call| (call.location, call.number) == own),
+        };
+        let Some(order) = &mut channel.order else { return false };
+        let gone = order.look(&channel.sends, &over, apart_ns);
+        self.pass(index, gone, between, apart_ns);
+        true
+    }
+
+    /// Nothing has told what belongs together of what comes between two gaps.
+    fn skip(&mut self, index: usize, between: Between) {
+        // All of it begins before the next gap, if there is one; if not, it waits for what comes after the other one's.
+        let last = |until_ns: u64| if until_ns == u64::MAX { 0 } else { until_ns.saturating_sub(1) };
+        self.forget(index, last(between.until_ns.0), last(between.until_ns.1));
+        if let Some(channel) = self.channels.get_mut(index) {
+            channel.end_gaps(between);
+        }
+    }
+
+    /// What has gone out of a channel's queues will not be matched.
+    fn pass(&mut self, index: usize, gone: Gone, between: Between, apart_ns: u64) {
+        let Some(channel) = self.channels.get_mut(index) else { return };
+        let sends = channel.sends.drain(..gone.sends.min(channel.sends.len()));
+        for sent in sends {
+            self.counts.unsure += 1;
+            self.loose.send(&sent.call);
+        }
+        let receives: Vec<Key> = channel.receives.drain(..gone.receives.min(channel.receives.len())).collect();
+        if gone.is_known {
+            channel.end_gaps(between);
+            channel.found_out = Some(apart_ns);
+            channel.sent = channel.sends.len() as u64;
+            channel.received = channel.receives.len() as u64;
+            channel.probes.clear();
+            self.unsure -= usize::from(channel.is_sure());
+        }
+        for key in receives {
+            self.lose(key);
+        }
+        self.meet(index);
     }
 
     /// Brings together what belongs together.
@@ -587,7 +693,7 @@ impl Inbound {
             if let Some(completion) = receive.completed {
                 let posted = receive.posted;
                 self.receives.remove(key);
-                if self.is_true(&sent, &posted, &completion) {
+                if self.is_true(index, &sent, &posted, &completion) {
                     let Completion { call, waited, .. } = completion;
                     let end = End::Received { send: sent.call, posted };
                     self.late.push(Done { call, more: 0, end, waited, late: true });
@@ -612,12 +718,11 @@ impl Inbound {
         };
         let (posted, channel) = (receive.posted, receive.channel);
         self.receives.remove(key);
-        if self.is_true(&sent, &posted, &completion) {
+        let index = channel.map_or(usize::MAX, |channel| channel as usize);
+        if self.is_true(index, &sent, &posted, &completion) {
             return Some(End::Received { send: sent.call, posted });
         }
-        if let Some(channel) = channel {
-            self.contradict(channel as usize, &completion);
-        }
+        self.contradict(index, &completion);
         None
     }
 
@@ -629,11 +734,15 @@ impl Inbound {
     }
 
     /// Whether a message can be the one that has come.
-    fn is_true(&mut self, sent: &Sent, posted: &CallAt, completion: &Completion) -> bool {
+    fn is_true(&mut self, index: usize, sent: &Sent, posted: &CallAt, completion: &Completion) -> bool {
         let is_same = match (sent.bytes, completion.bytes) {
             (Some(sent), Some(come)) => sent == come,
             _ => true,
         };
+        let found_out = self.channels.get(index).and_then(|channel| channel.found_out);
+        let is_in_time =
+            found_out.is_none_or(|apart_ns| sent.call.entry_ns <= completion.call.return_ns.saturating_add(apart_ns));
+        let is_same = is_same && is_in_time;
         if is_same {
             self.counts.matched += 1;
         } else {
@@ -695,25 +804,15 @@ impl Gaps {
         self.0.front().is_none_or(|gap| entry_ns < gap.from_ns)
     }
 
-    /// Whether one of them has begun at a time and has not ended.
-    fn is_around(&self, at_ns: u64) -> bool {
-        self.0.iter().any(|gap| gap.from_ns <= at_ns && at_ns < gap.until_ns)
-    }
-
-    /// One that reaches into the last ones makes one of them.
-    fn add(&mut self, gap: Gap) {
+    /// One that reaches into the last ones makes one of them. Gives whether it changes nothing about those before it.
+    fn add(&mut self, gap: Gap) -> bool {
+        let before = self.0.len();
         let mut all = gap;
         while let Some(last) = self.0.pop_back_if(|last| all.from_ns <= last.until_ns) {
             all = all.with(last);
         }
         self.0.push_back(all);
-    }
-
-    /// Forgets those that have ended by then, and says whether there were any.
-    fn end(&mut self, at_ns: u64) -> bool {
-        let before = self.0.len();
-        while self.0.pop_front_if(|first| first.until_ns <= at_ns).is_some() {}
-        self.0.len() < before
+        self.0.len() > before && before > 0
     }
 }
 
@@ -722,10 +821,54 @@ impl Channel {
         self.source_gaps.0.is_empty() && self.own_gaps.0.is_empty()
     }
 
+    /// The first gaps, and the next ones.
+    fn between(&self) -> Between {
+        let (of_source, of_own) = (&self.source_gaps.0, &self.own_gaps.0);
+        // One that begins after the other one's has ended is a later one.
+        let is_first = |own: &VecDeque<Gap>, other: &VecDeque<Gap>| match (own.front(), other.front()) {
+            (Some(own), Some(other)) => own.from_ns < other.until_ns.max(1),
+            (own, _) => own.is_some(),
+        };
+        let are_first = match (is_first(of_source, of_own), is_first(of_own, of_source)) {
+            // Whoever has written the trace may say that gaps end before they begin.
+            (false, false) => (!of_source.is_empty(), !of_own.is_empty()),
+            are_first => are_first,
+        };
+        let from =
+            |gaps: &VecDeque<Gap>, is_first: bool| gaps.front().filter(|_| is_first).map_or(0, |gap| gap.until_ns);
+        let until =
+            |gaps: &VecDeque<Gap>, is_first: bool| gaps.get(usize::from(is_first)).map_or(u64::MAX, |gap| gap.from_ns);
+        Between {
+            are_first,
+            from_ns: (from(of_source, are_first.0), from(of_own, are_first.1)),
+            until_ns: (until(of_source, are_first.0), until(of_own, are_first.1)),
+        }
+    }
+
+    /// What comes after the first gaps is in order, or gone.
+    fn end_gaps(&mut self, between: Between) {
+        if between.are_first.0 {
+            self.source_gaps.0.pop_front();
+        }
+        if between.are_first.1 {
+            self.own_gaps.0.pop_front();
+        }
+        self.order = None;
+    }
+
+    /// When the message has gone that may have waited for a receive that was posted then.
+    fn waiting_until_ns(&self, posted_ns: u64) -> u64 {
+        let place = self.sends.partition_point(|sent| sent.call.entry_ns <= posted_ns).checked_sub(1);
+        let sent = place.and_then(|place| self.sends.get(place)).filter(|sent| sent.waits);
+        sent.map_or(0, |sent| sent.call.return_ns)
+    }
+
     /// It is not known how many sends there were in a gap. Gives whether it was sure up to now.
     fn break_sends(&mut self, gap: Gap) -> bool {
         let was_sure = self.is_sure();
-        self.source_gaps.add(gap);
+        if !self.source_gaps.add(gap) {
+            self.order = None;
+        }
         was_sure
     }
 }

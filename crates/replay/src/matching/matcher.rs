@@ -117,7 +117,8 @@ impl Matcher {
         self.deliver(threads, share);
         self.join();
         self.tell_senders();
-        parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice));
+        let known = &self.known;
+        parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice, known));
         self.complete();
         self.step(slice.until_ns);
         self.matched()
@@ -155,9 +156,8 @@ impl Matcher {
         let mut parts: Vec<&mut [ProcessReplay]> = self.processes.chunks_mut(share).collect();
         parallel::for_each(threads, &mut parts, |part, processes| {
             let first = part * share;
-            for (own, process) in processes.iter_mut().enumerate() {
-                let is_late = known.began_before(id(first + own));
-                process.inbound.grow(names, is_late, |source| known.began_before(source));
+            for process in processes.iter_mut() {
+                process.inbound.grow(names, known);
                 for &(source, gap) in &gaps {
                     process.inbound.break_from(source, gap);
                 }
@@ -189,7 +189,7 @@ impl Matcher {
         }
     }
 
-    /// Collectives. Before calls are said to be complete: what is sure after one is sure for all that come behind it.
+    /// Collectives.
     fn join(&mut self) {
         self.groups.formed.clear();
         self.groups.done.clear();
@@ -202,22 +202,6 @@ impl Matcher {
         }
         for (process, joining) in joining {
             self.groups.join(process, joining, &self.known);
-        }
-        let unsure: Vec<bool> = self.processes.iter().map(|process| process.inbound.is_unsure()).collect();
-        if !unsure.contains(&true) {
-            return;
-        }
-        let mut instances: Vec<_> = self.groups.formed.iter().filter(|instance| instance.synchronises()).collect();
-        // Those over different communicators have not come together in the order of time.
-        instances.sort_by_key(|instance| instance.overlap().0);
-        for instance in instances {
-            for own in instance.members.iter().filter(|own| unsure.get(own.process.index()) == Some(&true)) {
-                let Some(process) = self.processes.get_mut(own.process.index()) else { continue };
-                for other in &instance.members {
-                    let (own_ns, other_ns) = (own.call.entry_ns, other.call.entry_ns);
-                    process.inbound.synchronised(other.process, own_ns, other_ns);
-                }
-            }
         }
     }
 
@@ -251,7 +235,7 @@ impl Matcher {
         self.groups.done.clear();
         self.tell_senders();
         let end = Slice { until_ns: u64::MAX, ..Slice::default() };
-        self.processes.iter_mut().for_each(|process| process.settle(&end));
+        self.processes.iter_mut().for_each(|process| process.settle(&end, &self.known));
         self.complete();
         self.processes.iter_mut().for_each(|process| process.finish(&self.known));
         self.groups.finish();

@@ -10,6 +10,7 @@ mod groups;
 mod inbound;
 mod matcher;
 mod meaning;
+mod order;
 pub(crate) mod pairs;
 mod process;
 mod slab;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use mpiprobe_functions::Operation as When;
+use mpiprobe_functions::{Communication, FunctionId, Operation as When, SendMode};
 use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row, Shape};
 
 use super::{
@@ -13,7 +13,10 @@ use super::{
     meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, Step, Stream, learn},
     slab::{Key, Slab},
 };
-use crate::slices::{LocationSlice, Slice};
+use crate::{
+    communication::communication,
+    slices::{LocationSlice, Slice},
+};
 
 /// Calls of a process that may wait for others who are behind.
 const MOST_DEFERRED: usize = 1 << 18;
@@ -80,6 +83,8 @@ struct Completing {
 struct Send {
     posted: CallAt,
     to: ProcessId,
+    /// The number of its channel there.
+    channel: u32,
     /// Which call has posted the receive.
     receive: Option<CallAt>,
 }
@@ -125,6 +130,8 @@ pub(super) struct ProcessReplay {
     process: ProcessId,
     threads: Vec<Thread>,
     requests: HashMap<u64, Request>,
+    /// Sends behind requests, by whom they are for and the number of the channel there.
+    going_on: HashMap<(ProcessId, u32), u32>,
     /// Some call was seen to complete one.
     completes: bool,
     sends: Slab<Send>,
@@ -172,6 +179,7 @@ impl ProcessReplay {
             process,
             threads: Vec::new(),
             requests: HashMap::new(),
+            going_on: HashMap::new(),
             completes: false,
             sends: Slab::default(),
             inbound: Inbound::new(process, limit),
@@ -274,9 +282,7 @@ impl ProcessReplay {
             learn(&mut thread.meanings, &part.shapes, self.process, around.known, around.names);
             thread.shapes = Some(Arc::clone(&part.shapes));
         }
-        let known = &around.known;
-        let own = known.began_before(self.process);
-        self.inbound.grow(around.names, own, |source| known.began_before(source));
+        self.inbound.grow(around.names, around.known);
     }
 
     fn row(&mut self, thread: usize, row: &Row, changes: &[ChangeRow], around: &Around<'_>) {
@@ -343,7 +349,7 @@ impl ProcessReplay {
             let meaning = self.threads.get(thread).and_then(|at| at.meanings.get(change.shape as usize));
             if let Some(&Meaning::Change { change: what, act }) = meaning {
                 if is_taken {
-                    taken = self.requests.remove(&change.request);
+                    taken = self.take_request(change.request);
                 } else {
                     self.change(change.request, what, act, &call, around);
                 }
@@ -399,6 +405,7 @@ impl ProcessReplay {
         self.inbound.give_up_open(gap.until_ns);
         self.inbound.break_all(gap);
         self.requests.clear();
+        self.going_on.clear();
     }
 
     /// Whether calls were missing anywhere.
@@ -468,13 +475,40 @@ impl ProcessReplay {
 
     /// Remembers what is behind a request. Another one of that name was completed by a call that is not recorded.
     fn hold(&mut self, request: u64, what: Request, call: &CallAt) {
+        if let Request::Message { send: Some(key), .. } = what
+            && let Some(send) = self.sends.get_mut(key)
+        {
+            *self.going_on.entry((send.to, send.channel)).or_insert(0) += 1;
+        }
         let Some(earlier) = self.requests.insert(request, what) else { return };
+        self.goes_on_no_more(&earlier);
         self.counts.completed_unseen += u64::from(earlier.is_operation());
         if let Request::Message { receive: Some(key), .. } = earlier {
             if self.inbound.is_named(key) {
                 self.inbound.release(key);
             } else {
                 self.inbound.give_up(key, call.entry_ns);
+            }
+        }
+    }
+
+    /// A request that is none any more.
+    fn take_request(&mut self, request: u64) -> Option<Request> {
+        let taken = self.requests.remove(&request);
+        if let Some(taken) = &taken {
+            self.goes_on_no_more(taken);
+        }
+        taken
+    }
+
+    fn goes_on_no_more(&mut self, request: &Request) {
+        if let Request::Message { send: Some(key), .. } = *request
+            && let Some(send) = self.sends.get_mut(key)
+            && let Some(sends) = self.going_on.get_mut(&(send.to, send.channel))
+        {
+            *sends -= 1;
+            if *sends == 0 {
+                self.going_on.remove(&(send.to, send.channel));
             }
         }
     }
@@ -507,8 +541,10 @@ impl ProcessReplay {
     fn send(&mut self, message: Message, call: CallAt, around: &Around<'_>) -> Option<Key> {
         match message.side {
             Side::Channel { process, channel } => {
-                let key = self.sends.insert(Send { posted: call, to: process, receive: None });
-                let sent = Sent { key, call, bytes: message.bytes };
+                let key = self.sends.insert(Send { posted: call, to: process, channel, receive: None });
+                let waits = may_wait_for_receiver(call.function);
+                let is_alone = !self.going_on.contains_key(&(process, channel));
+                let sent = Sent { key, call, bytes: message.bytes, waits, is_alone };
                 self.tell(process, FromOther::Sent { channel, sent }, around.share);
                 Some(key)
             }
@@ -564,7 +600,7 @@ impl ProcessReplay {
                 }
             }
             Change::Cancelled => {
-                let found = self.requests.remove(&request);
+                let found = self.take_request(request);
                 let Some(Request::Message { send, receive }) = found else { return };
                 if let Some(key) = receive {
                     self.inbound.cancel(key, call.return_ns);
@@ -579,7 +615,7 @@ impl ProcessReplay {
             Change::Failed | Change::Released => {
                 // What moves is as if it were complete, but nobody knows when.
                 let is_receive = matches!(act, Act::Messages { receive: Some(_), .. });
-                match self.requests.remove(&request) {
+                match self.take_request(request) {
                     Some(Request::Message { receive: Some(key), .. }) if is_receive => {
                         let gets_its_message = change == Change::Released
                             && self.inbound.is_named(key)
@@ -644,8 +680,7 @@ impl ProcessReplay {
             self.counts.outside += 1;
             None
         };
-        let own = around.known.began_before(self.process);
-        self.inbound.grow(around.names, own, |source| around.known.began_before(source));
+        self.inbound.grow(around.names, around.known);
         self.requests.insert(request, Request::Partitioned { channel, is_send, ready: None, receive: None });
     }
 
@@ -653,8 +688,8 @@ impl ProcessReplay {
         if let Some(Request::Partitioned { channel, is_send, ready, receive }) = self.requests.get(&request).copied() {
             match (is_send, channel, ready, receive) {
                 (true, Some((process, channel)), Some(ready), _) => {
-                    let key = self.sends.insert(Send { posted: ready, to: process, receive: None });
-                    let sent = Sent { key, call: ready, bytes: None };
+                    let key = self.sends.insert(Send { posted: ready, to: process, channel, receive: None });
+                    let sent = Sent { key, call: ready, bytes: None, waits: false, is_alone: true };
                     self.tell(process, FromOther::Sent { channel, sent }, around.share);
                     self.completing.1.push(Open::Send(key));
                 }
@@ -664,7 +699,7 @@ impl ProcessReplay {
             }
             return;
         }
-        match self.requests.remove(&request) {
+        match self.take_request(request) {
             Some(Request::Joint(number)) => self.completing.1.push(Open::Joint(number)),
             Some(Request::Message { send, receive }) => {
                 if let (Some(key), Act::Messages { receive: Some(message), .. }) = (receive, act) {
@@ -712,7 +747,7 @@ impl ProcessReplay {
     }
 
     /// Says what is complete, of calls that have returned until then, and of which nobody can say more who is behind.
-    pub(super) fn settle(&mut self, slice: &Slice) {
+    pub(super) fn settle(&mut self, slice: &Slice, known: &Known) {
         let (mut calls, mut ends) = std::mem::take(&mut self.deferred);
         let is_too_much = calls.len() > MOST_DEFERRED;
         calls.append(&mut self.completing.0);
@@ -740,6 +775,7 @@ impl ProcessReplay {
                 self.deferred.1.extend_from_slice(own);
             }
         }
+        self.inbound.find_order(slice, known);
         self.done.append(&mut self.inbound.late);
     }
 
@@ -808,6 +844,13 @@ impl ProcessReplay {
         }
         self.inbound.finish();
     }
+}
+
+/// Whether a call may wait itself until somebody receives what it sends.
+fn may_wait_for_receiver(function: FunctionId) -> bool {
+    let is_waiting = |mode| matches!(mode, SendMode::Standard | SendMode::Synchronous);
+    matches!(communication(function), Communication::Send(mode) if is_waiting(mode))
+        && function.function().operation == When::Blocking
 }
 
 /// Whether it matters that calls of a thread are missing: not if they were left out because they had found nothing, or because of what

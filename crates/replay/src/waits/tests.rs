@@ -516,7 +516,7 @@ fn what_has_no_other_end_is_counted_and_no_wait() {
 }
 
 #[test]
-fn after_a_loss_nothing_is_matched_until_all_have_met() {
+fn after_a_loss_nothing_is_matched_until_waiting_tells_what_belongs_together() {
     let mut made = begun(2);
     made.definitions.locations[0].losses.lost = 1;
     let mut lost = call("MPI_Send", 2000, 2100).to(1, 0, 8);
@@ -527,12 +527,12 @@ fn after_a_loss_nothing_is_matched_until_all_have_met() {
     made.add(1, call("MPI_Recv", 1500, 2200).from(0, 0, 8));
     (0..2).for_each(|rank| made.add(rank, call("MPI_Barrier", 3000, 3100).over(HandMade::WORLD)));
     (0..2).for_each(|rank| made.add(rank, call("MPI_Barrier", 4000, 4100).over(HandMade::WORLD)));
-    made.add(0, call("MPI_Send", 6000, 6100).to(1, 0, 8));
-    made.add(1, call("MPI_Recv", 5000, 6200).from(0, 0, 8));
+    late_ones(&mut made);
     (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 20_000, 20_100)));
     let states = analysed(&made);
-    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
-    assert_eq!((states.unmatched.unsure, states.unmatched.matched_messages), (3, 1));
+    // The second receive says as well which message it has waited for.
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 500 + 3 * 1000)]);
+    assert_eq!((states.unmatched.unsure, states.unmatched.matched_messages), (1, 4));
     assert!(!states.complete);
 }
 
@@ -545,11 +545,92 @@ fn what_was_under_way_when_recording_began_is_not_matched_with_what_came_later()
     made.add(0, call("MPI_Send", 1000, 1100).to(1, 0, 8));
     made.add(1, call("MPI_Recv", 1200, 1300).from(0, 0, 8));
     (0..2).for_each(|rank| made.add(rank, call("MPI_Allreduce", 3000, 3100).moves(8, 8)));
-    made.add(0, call("MPI_Send", 6000, 6100).to(1, 0, 8));
-    made.add(1, call("MPI_Recv", 5000, 6200).from(0, 0, 8));
+    late_ones(&mut made);
     let states = analysed(&made);
-    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
-    assert_eq!((states.unmatched.unsure, states.unmatched.matched_messages), (3, 1));
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 3 * 1000)]);
+    assert_eq!((states.unmatched.unsure, states.unmatched.matched_messages), (3, 3));
+}
+
+/// Three messages that rank 1 waits for.
+fn late_ones(made: &mut HandMade) {
+    for at in [6000, 8000, 10_000] {
+        made.add(0, call("MPI_Send", at, at + 100).to(1, 0, 8));
+        made.add(1, call("MPI_Recv", at - 1000, at + 200).from(0, 0, 8));
+    }
+}
+
+/// Steps that end in a barrier, of which nobody knows what was before: the sender's and the receiver's calls.
+fn steps(sends: impl Fn(u64) -> Vec<Call>, receives: impl Fn(u64) -> Vec<Call>) -> WaitStates {
+    let mut made = HandMade::of_ranks(2);
+    made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
+    for step in 1..=40u64 {
+        let at = 10_000 * step;
+        for (rank, calls) in [(0, sends(step)), (1, receives(step))] {
+            for call in calls {
+                made.add(rank, call);
+            }
+        }
+        (0..2).for_each(|rank| made.add(rank, call("MPI_Barrier", at + 9000, at + 9100).over(HandMade::WORLD)));
+    }
+    analysed(&made)
+}
+
+fn sent(entry_ns: u64, return_ns: u64) -> Vec<Call> {
+    vec![call("MPI_Send", entry_ns, return_ns).to(1, 0, 8)]
+}
+
+fn received(entry_ns: u64, return_ns: u64) -> Vec<Call> {
+    vec![call("MPI_Recv", entry_ns, return_ns).from(0, 0, 8)]
+}
+
+#[test]
+fn what_is_always_under_way_when_all_meet_is_not_matched() {
+    // Each step's message was sent in the step before; the receiver comes first, or last.
+    for at in [1000, 8000] {
+        let states = steps(
+            |step| sent(10_000 * step + 5000, 10_000 * step + 5100),
+            |step| received(10_000 * step + at, 10_000 * step + at + 100),
+        );
+        assert_eq!((of(&states, WaitKind::LateSender), states.unmatched.matched_messages), (vec![], 0), "{at}");
+        assert_eq!(states.unmatched.unsure, 80);
+    }
+    // What is sent in a step takes the sender's next call to arrive.
+    let posted = |step: u64| call("MPI_Isend", 10_000 * step + 5000, 10_000 * step + 5100).to(1, 0, 8).posts(step);
+    let states = steps(
+        |step| {
+            let before = step.checked_sub(1).filter(|&step| step > 0);
+            let wait = |before| call("MPI_Wait", 10_000 * step + 5200, 10_000 * step + 5300).completes(&posted(before));
+            [posted(step)].into_iter().chain(before.map(wait)).collect()
+        },
+        |step| received(10_000 * step + 1000, 10_000 * step + 5200),
+    );
+    // The first one is the only one of which nobody knows that another is under way.
+    assert_eq!((of(&states, WaitKind::LateSender), states.unmatched.matched_messages), (vec![], 0));
+}
+
+#[test]
+fn receives_that_are_always_posted_a_step_before_get_what_they_wait_for() {
+    let posted = |step: u64| call("MPI_Irecv", 10_000 * step + 500, 10_000 * step + 600).from(0, 0, 8).posts(step);
+    let states = steps(
+        |step| sent(10_000 * step + 5000, 10_000 * step + 5100),
+        |step| {
+            let wait = call("MPI_Wait", 10_000 * step + 1000, 10_000 * step + 5200);
+            // What was posted before recording began is complete in the first step.
+            let wait = if step > 1 { wait.completes(&posted(step - 1)) } else { wait };
+            vec![posted(step), wait]
+        },
+    );
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 39 * 4000)]);
+    assert_eq!((states.unmatched.matched_messages, states.unmatched.contradictions), (39, 0));
+}
+
+#[test]
+fn messages_that_wait_for_their_receives_tell_which_they_are() {
+    let states = steps(
+        |step| sent(10_000 * step + 1000, 10_000 * step + 5100),
+        |step| received(10_000 * step + 5000, 10_000 * step + 5200),
+    );
+    assert_eq!((states.unmatched.matched_messages, states.unmatched.unsure), (40, 0));
 }
 
 /// Cut into slices of so many events.
@@ -723,7 +804,7 @@ fn in_windows(windows: u64) -> HandMade {
                 made.add(rank, meets);
             }
             made.add(0, call("MPI_Send", at + 500, at + 550).to(1, 0, 8));
-            made.add(1, call("MPI_Recv", at + 400, at + 600).from(0, 0, 8));
+            made.add(1, call("MPI_Recv", at + 400, at + 550).from(0, 0, 8));
         }
     }
     for location in &mut made.definitions.locations {
@@ -770,10 +851,9 @@ fn what_a_rank_calls_while_counting_is_off_is_in_the_place_of_nothing_else() {
     let made = switched_off();
     for (aim, threads) in [(1, 1), (5, 2), (1 << 20, 1)] {
         let states = sliced(&made, aim, threads, Limits::default());
-        // The first message after it is not sure before both have met.
-        assert_eq!(of(&states, WaitKind::LateSender), [(1, 4 * 100)], "slices of {aim}");
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 5 * 100)], "slices of {aim}");
         let ends = states.unmatched;
-        assert_eq!((ends.matched_messages, ends.contradictions), (4, 0), "slices of {aim}: {ends:?}");
+        assert_eq!((ends.matched_messages, ends.contradictions), (5, 0), "slices of {aim}: {ends:?}");
         assert_eq!(
             (ends.matched_collective_calls, ends.incomplete_collective_calls),
             (2 + 2 * 5, 3),
@@ -816,9 +896,9 @@ fn what_a_receive_has_taken_that_has_failed_is_not_given_to_the_next_one() {
         made.add(1, failed(wait));
     });
     for states in [by_receive, by_wait] {
-        assert_eq!(of(&states, WaitKind::LateSender), [(1, 2 * 50 + 2 * 100)]);
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 2 * 50 + 3 * 100)]);
         let ends = states.unmatched;
-        assert_eq!((ends.matched_messages, ends.contradictions), (4, 0), "{ends:?}");
+        assert_eq!((ends.matched_messages, ends.contradictions), (5, 0), "{ends:?}");
         assert!(ends.unsure > 0, "{ends:?}");
     }
 }
@@ -946,12 +1026,15 @@ fn who_is_in_the_next_call_already_is_not_in_the_same_one() {
     }
 }
 
-/// A receiver's calls, and messages of rank 0 with tag 3: one at the beginning, if there is one, and one that is late after all have met.
+/// A receiver's calls, and messages of rank 0 with tag 3: one at the beginning, if there is one, and three that are late after all have met.
 fn before_a_late_one(calls: Vec<Call>, is_sent: bool) -> HandMade {
     let barrier = || call("MPI_Barrier", 5000, 5100).over(HandMade::WORLD);
     let early = is_sent.then(|| call("MPI_Send", 1000, 1050).to(1, 3, 8));
-    let sender = early.into_iter().chain([barrier(), call("MPI_Send", 7000, 7100).to(1, 3, 8)]);
-    let receiver = calls.into_iter().chain([barrier(), call("MPI_Recv", 6000, 7200).from(0, 3, 8)]);
+    let late = [7000, 9000, 11_000];
+    let sends = late.map(|at| call("MPI_Send", at, at + 100).to(1, 3, 8));
+    let waits = late.map(|at| call("MPI_Recv", at - 1000, at + 200).from(0, 3, 8));
+    let sender = early.into_iter().chain([barrier()]).chain(sends);
+    let receiver = calls.into_iter().chain([barrier()]).chain(waits);
     ended([sender.collect(), receiver.collect()])
 }
 
@@ -985,17 +1068,17 @@ fn messages_that_a_probe_has_found_are_those_that_whoever_receives_them_says() {
         complete.requests[0].operation.receive = received.operation.receive;
         for calls in [vec![found.clone(), received], vec![found.clone(), posted, complete]] {
             let states = analysed(&before_a_late_one(calls, true));
-            assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
-            assert_eq!((states.unmatched.matched_messages, states.complete), (2, true), "{:?}", states.unmatched);
+            assert_eq!(of(&states, WaitKind::LateSender), [(1, 3 * 1000)]);
+            assert_eq!((states.unmatched.matched_messages, states.complete), (4, true), "{:?}", states.unmatched);
         }
     }
     // If nobody says it, any of them may be it until all have met.
     let found = call("MPI_Mprobe", 1500, 1600).from_any(8).posts(1);
     let received = call("MPI_Mrecv", 1700, 1800).from_any(8).completes(&found);
     let states = analysed(&before_a_late_one(vec![found, received], true));
-    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 3 * 1000)]);
     let ends = states.unmatched;
-    assert_eq!((ends.matched_messages, ends.of_unknown_source, ends.unsure), (1, 1, 1), "{ends:?}");
+    assert_eq!((ends.matched_messages, ends.of_unknown_source, ends.unsure), (3, 1, 1), "{ends:?}");
 }
 
 #[test]
@@ -1005,8 +1088,8 @@ fn what_a_probe_has_named_need_not_be_said_again() {
     let posted = posted.completes(&found).posts(2);
     let complete = call("MPI_Wait", 1900, 2000).completes(&posted);
     let states = analysed(&before_a_late_one(vec![found, posted, complete], true));
-    assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
-    assert_eq!((states.unmatched.matched_messages, states.complete), (2, true), "{:?}", states.unmatched);
+    assert_eq!(of(&states, WaitKind::LateSender), [(1, 3 * 1000)]);
+    assert_eq!((states.unmatched.matched_messages, states.complete), (4, true), "{:?}", states.unmatched);
 }
 
 #[test]
@@ -1020,12 +1103,12 @@ fn whether_a_receive_was_cancelled_is_not_guessed() {
     for end in ends {
         let made = before_a_late_one(vec![posted.clone(), cancel.clone(), end.clone()], false);
         let states = analysed(&made);
-        assert_eq!(of(&states, WaitKind::LateSender), [(1, 1000)]);
-        assert_eq!((states.unmatched.matched_messages, states.unmatched.unsure), (1, 1), "{:?}", states.unmatched);
+        assert_eq!(of(&states, WaitKind::LateSender), [(1, 3 * 1000)]);
+        assert_eq!((states.unmatched.matched_messages, states.unmatched.unsure), (3, 1), "{:?}", states.unmatched);
         // What was posted later was not cancelled.
         let earlier = call("MPI_Cancel", 900, 910);
         let made = before_a_late_one(vec![earlier, posted.clone(), end], true);
-        assert_eq!(analysed(&made).unmatched.matched_messages, 2);
+        assert_eq!(analysed(&made).unmatched.matched_messages, 4);
     }
 }
 
@@ -1036,7 +1119,7 @@ fn receives_that_are_given_up_get_their_messages() {
     for (aim, is_sent) in [(1, true), (1 << 20, true), (1, false)] {
         let made = before_a_late_one(vec![posted.clone(), released.clone()], is_sent);
         let states = sliced(&made, aim, 1, Limits::default());
-        assert_eq!(states.unmatched.matched_messages, 1 + u64::from(is_sent), "{:?}", states.unmatched);
+        assert_eq!(states.unmatched.matched_messages, 3 + u64::from(is_sent), "{:?}", states.unmatched);
         assert_eq!(states.unmatched.receives, u64::from(!is_sent));
     }
 }

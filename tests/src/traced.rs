@@ -354,7 +354,14 @@ impl OfProcess<'_> {
             (destination, None, Some(receive)) => {
                 self.partner("target", destination, Given::Nothing, false, receive.partner);
             }
-            (destination, None, None) => self.differ("destination", &destination, &operation),
+            (destination, None, None) => match operation.target {
+                Some(target) => self.partner("target", destination, Given::Nothing, false, target.partner),
+                None => self.differ("destination", &destination, &operation),
+            },
+        }
+        let lock = operation.target.and_then(|target| target.lock);
+        if lock != told.lock {
+            self.differ("lock", &told.lock, &lock);
         }
         if let Some(send) = operation.send.filter(|_| told.send_tag != Given::Nothing) {
             self.tag("tag of what is sent", told.send_tag, Given::Nothing, false, send.tag);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define TRUTH_MAGIC "MPITRUTH"
-#define TRUTH_VERSION 5
+#define TRUTH_VERSION 6
 #define TRUTH_THREADS 512
 /* Threads that have ended and are listed; header.ended counts them all. */
 #define TRUTH_ENDED 1024
@@ -149,6 +149,8 @@ struct truth_event {
     uint32_t is_ignored; /* the program does not look at the status */
     uint64_t sent, received, capacity;
     uint64_t request; /* 0: none that could be told from others */
+    uint32_t lock;    /* of a window: 1 exclusive, 2 shared; 0: it locks none */
+    uint32_t unused;
 };
 
 enum truth_change_kind { TRUTH_STARTED, TRUTH_COMPLETED, TRUTH_CANCELLED, TRUTH_FAILED, TRUTH_RELEASED };
@@ -166,7 +168,7 @@ struct truth_change {
 };
 
 _Static_assert(sizeof(struct truth_log) == 64, "layout");
-_Static_assert(sizeof(struct truth_event) == 104, "layout");
+_Static_assert(sizeof(struct truth_event) == 112, "layout");
 _Static_assert(sizeof(struct truth_change) == 64, "layout");
 _Static_assert(sizeof(struct truth_header) == 128, "layout");
 _Static_assert(sizeof(struct truth_function) == 112, "layout");

@@ -26,6 +26,7 @@ pub struct Descriptor {
     pub send_datatype: u8,
     /// Destination rank, or the target rank of a one-sided call.
     pub destination: u8,
+    /// Tag of what is sent; of a call that locks a window, how (`MPI_LOCK_SHARED`).
     pub send_tag: u8,
     pub receive_buffer: u8,
     pub receive_count: u8,

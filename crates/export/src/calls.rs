@@ -55,7 +55,9 @@ pub(crate) struct CallRow<'a> {
 
 impl CallRow<'_> {
     pub(crate) fn destination(&self) -> Option<i64> {
-        self.call.operation.send.and_then(|send| text::partner(send.partner))
+        let Operation { send, target, .. } = self.call.operation;
+        let partner = send.map(|send| send.partner).or(target.map(|target| target.partner));
+        partner.and_then(text::partner)
     }
 
     pub(crate) fn tag(&self) -> Option<i32> {

@@ -90,13 +90,14 @@ impl ChromeWriter<'_> {
     fn arguments(&self, begun: &Begun<'_>) -> String {
         let operation = &begun.call.operation;
         let mut all = vec![format!("\"number\":{}", begun.number)];
+        let partner = |all: &mut Vec<String>, name: &str, partner| match (text::partner(partner), partner) {
+            (Some(rank), _) => all.push(format!("\"{name}\":{rank}")),
+            (None, Partner::Null) => all.push(format!("\"{name}\":\"MPI_PROC_NULL\"")),
+            (None, Partner::Any) => all.push(format!("\"{name}\":\"MPI_ANY_SOURCE\"")),
+            _ => {}
+        };
         let transfer = |all: &mut Vec<String>, name: &str, bytes: &str, transfer: Transfer| {
-            match (text::partner(transfer.partner), transfer.partner) {
-                (Some(rank), _) => all.push(format!("\"{name}\":{rank}")),
-                (None, Partner::Null) => all.push(format!("\"{name}\":\"MPI_PROC_NULL\"")),
-                (None, Partner::Any) => all.push(format!("\"{name}\":\"MPI_ANY_SOURCE\"")),
-                _ => {}
-            }
+            partner(all, name, transfer.partner);
             if let Some(amount) = text::exact(transfer.bytes) {
                 all.push(format!("\"{bytes}\":{amount}"));
             }
@@ -112,6 +113,10 @@ impl ChromeWriter<'_> {
         }
         if let Some(root) = text::root(operation.root) {
             all.push(format!("\"root\":{root}"));
+        }
+        if let Some(target) = operation.target {
+            partner(&mut all, "to", target.partner);
+            all.extend(target.lock.map(|lock| format!("\"lock\":\"{}\"", text::lock(lock))));
         }
         if let Some(known) = operation.communicator.and_then(|id| self.definitions.communicator(id)) {
             all.push(format!("\"communicator\":{}", quoted(&known.name)));

@@ -83,7 +83,7 @@ impl<'a> Known<'a> {
         let Moved { sent, received } = moved;
         let both = sent.zip(received).map(|(sent, received)| sent.saturating_add(received));
         let message = operation.send.or(operation.receive);
-        let peer = message.and_then(|transfer| match transfer.partner {
+        let peer = operation.partner().and_then(|partner| match partner {
             Partner::Rank(rank) => Some(rank),
             _ => None,
         });

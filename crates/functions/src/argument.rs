@@ -109,6 +109,8 @@ roles! {
     Flag = "flag",
     /// Partition of a partitioned operation, or how many there are.
     Partition = "partition",
+    /// Whether others may have a lock of a window at the same time: `MPI_LOCK_EXCLUSIVE`, `MPI_LOCK_SHARED`.
+    Lock = "lock",
     Keyval = "keyval",
     Function = "function",
     /// Memory, or a pointer to keep: attached buffers, window memory, extra state, attributes.

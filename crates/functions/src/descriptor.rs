@@ -177,6 +177,7 @@ impl Function {
         }
         if let Some(target) = self.position(Role::Target) {
             descriptor.destination = position(target);
+            descriptor.send_tag = self.first(Role::Lock);
         }
         if let Some(source) = self.position(Role::Source) {
             descriptor.source = position(source);

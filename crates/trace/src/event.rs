@@ -55,6 +55,25 @@ pub struct Operation {
     pub receive: Option<Transfer>,
     /// Of a collective that has one.
     pub root: Option<Root>,
+    /// Of a one-sided call that moves nothing itself (`MPI_Win_lock`, `MPI_Win_flush`): whose part of the window it is about.
+    pub target: Option<Target>,
+}
+
+/// Whose part of a window a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Target {
+    pub partner: Partner,
+    /// Of a call that locks it; `None`: it does not, or it is not known how.
+    pub lock: Option<Lock>,
+}
+
+/// Who may have a lock of a window besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Lock {
+    /// Nobody: `MPI_LOCK_EXCLUSIVE`.
+    Exclusive,
+    /// Others with such a lock: `MPI_LOCK_SHARED`.
+    Shared,
 }
 
 /// A window or a file.
@@ -206,7 +225,13 @@ impl Call {
 impl Operation {
     /// One that moves nothing.
     pub const fn new(function: FunctionId) -> Self {
-        Self { function, communicator: None, object: None, send: None, receive: None, root: None }
+        Self { function, communicator: None, object: None, send: None, receive: None, root: None, target: None }
+    }
+
+    /// Whom it is with: of what leaves, else of what arrives, else whose part of a window it is about.
+    pub fn partner(&self) -> Option<Partner> {
+        let of_transfer = self.send.or(self.receive).map(|transfer| transfer.partner);
+        of_transfer.or(self.target.map(|target| target.partner))
     }
 }
 

@@ -25,7 +25,8 @@ pub use definitions::{
     LocationId, Losses, Neighbours, Node, NodeId, Process, ProcessId, SiteId, Window, WindowId,
 };
 pub use event::{
-    Bytes, Call, Change, Event, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Transfer,
+    Bytes, Call, Change, Event, Lock, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Target,
+    Transfer,
 };
 #[cfg(feature = "hand-made")]
 pub use hand_made::{HandMade, Numbers, Repeated, call, function};

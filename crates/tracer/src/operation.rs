@@ -6,11 +6,12 @@ use mpiprobe_common::{
     Amount, Descriptor,
     descriptor::{NONE, amount, flags},
     flow::peer,
+    layout::Constants,
     request::certainty,
     trace::{CallRecord, ChangeRecord, NO_TAG, root},
 };
-use mpiprobe_functions::{FunctionId, Group};
-use mpiprobe_trace::{Bytes, CommunicatorId, Object, Operation, Partner, Root, Transfer};
+use mpiprobe_functions::{FunctionId, Group, Role};
+use mpiprobe_trace::{Bytes, CommunicatorId, Lock, Object, Operation, Partner, Root, Target, Transfer};
 
 /// By function id.
 static DESCRIPTORS: LazyLock<Vec<Descriptor>> =
@@ -45,6 +46,7 @@ pub(crate) fn of_call(
     record: &CallRecord,
     communicator: Option<CommunicatorId>,
     object: Option<Object>,
+    lock: Option<Lock>,
 ) -> Operation {
     let descriptor = descriptor(function);
     let root = (descriptor.root != NONE).then(|| root_of(record.destination)).flatten();
@@ -58,7 +60,29 @@ pub(crate) fn of_call(
         any_source: record.any_source,
         any_tag: record.any_tag,
     };
-    Operation { function, communicator, object, send: send(descriptor, &ends), receive: receive(function, &ends), root }
+    let (send, receive) = (send(descriptor, &ends), receive(function, &ends));
+    let target = (send.is_none() && receive.is_none()).then(|| target(function, &ends, lock)).flatten();
+    Operation { function, communicator, object, send, receive, root, target }
+}
+
+/// Whose part of a window a call is about that moves nothing.
+fn target(function: FunctionId, ends: &Ends, lock: Option<Lock>) -> Option<Target> {
+    function.function().position(Role::Target)?;
+    Some(Target { partner: partner(ends.destination), lock })
+}
+
+/// Whether calls of a function say how they lock a window.
+pub(crate) fn locks(function: FunctionId) -> bool {
+    function.function().position(Role::Lock).is_some()
+}
+
+/// How a call locks a window.
+pub(crate) fn lock_of(record: &CallRecord, constants: &Constants) -> Option<Lock> {
+    match record.send_tag {
+        given if given == constants.lock_exclusive => Some(Lock::Exclusive),
+        given if given == constants.lock_shared => Some(Lock::Shared),
+        _ => None,
+    }
 }
 
 /// That of a request, as a call knows it that has done something to it; `posted`, as the one does that has posted it.
@@ -83,7 +107,7 @@ pub(crate) fn of_request(
     match posted {
         // It knows better what leaves; what has arrived is known now.
         Some(posted) => Operation { receive: receive.or(posted.receive), ..*posted },
-        None => Operation { function, communicator, object: None, send, receive, root: None },
+        None => Operation { communicator, send, receive, ..Operation::new(function) },
     }
 }
 
@@ -159,12 +183,13 @@ fn bytes(amount: Amount) -> Bytes {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_common::layout::MPICH;
     use mpiprobe_functions::by_name;
 
     use super::*;
 
     fn of(name: &str, record: &CallRecord) -> Operation {
-        of_call(by_name(name).unwrap(), record, None, None)
+        of_call(by_name(name).unwrap(), record, None, None, None)
     }
 
     const EIGHT: Amount = Amount::known(8);
@@ -199,6 +224,19 @@ mod tests {
         assert_eq!((get.send, get.receive), (None, Some(with)));
         let both = of("MPI_Get_accumulate", &access);
         assert_eq!((both.send, both.receive), (Some(with), Some(with)));
+    }
+
+    #[test]
+    fn locks_are_of_one_part_of_a_window() {
+        let given = |send_tag| CallRecord { destination: 2, send_tag, ..CallRecord::NONE };
+        let how = [234, 235, 7].map(|tag| lock_of(&given(tag), &MPICH.constants));
+        assert_eq!(how, [Some(Lock::Exclusive), Some(Lock::Shared), None]);
+        let lock = of_call(by_name("MPI_Win_lock").unwrap(), &given(234), None, None, Some(Lock::Exclusive));
+        let target = Some(Target { partner: Partner::Rank(2), lock: Some(Lock::Exclusive) });
+        assert_eq!((lock.send, lock.receive, lock.target), (None, None, target));
+        let unlock = of("MPI_Win_unlock", &CallRecord { destination: peer::NULL, ..CallRecord::NONE });
+        assert_eq!(unlock.target, Some(Target { partner: Partner::Null, lock: None }));
+        assert_eq!(of("MPI_Win_flush_all", &CallRecord::NONE).target, None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use mpiprobe_common::{
     Communicator, FlowKey,
     descriptor::NONE,
     flow::communicator_kind,
+    layout::{Constants, capability},
     phase::current,
     request::epoch_of,
     rules::amount::Way,
@@ -16,7 +17,7 @@ use mpiprobe_discover::printable;
 use mpiprobe_functions::{FunctionId, Group};
 use mpiprobe_observe::{CommunicatorSnapshot, Referred};
 use mpiprobe_trace::{
-    Call, Change, CommunicatorId, CommunicatorKind, Event, File, FileId, LeftOut, LocationId, Neighbours, Object,
+    Call, Change, CommunicatorId, CommunicatorKind, Event, File, FileId, LeftOut, LocationId, Lock, Neighbours, Object,
     PhaseChange, Process, ProcessId, RequestChange, SiteId, WindowId,
     store::{Definition, LocalCommunicator},
 };
@@ -24,7 +25,7 @@ use mpiprobe_trace::{
 use crate::{
     numbering::Turn,
     open_calls::{UnfinishedCall, open_call},
-    operation::{descriptor, is_persistent, of_call, of_request},
+    operation::{descriptor, is_persistent, lock_of, locks, of_call, of_request},
     requests::Requests,
     selection::Chosen,
     thread::{NotThere, Thread, Written},
@@ -85,6 +86,8 @@ pub(crate) struct Recorded {
     phases: HashMap<u32, Option<String>>,
     /// The line before, if it belongs to the next one, by ring.
     pub(crate) halves: HashMap<u32, (u64, Words)>,
+    /// Of the MPI that it uses, once they were needed and are known.
+    constants: Option<Constants>,
     /// What was not written before the recording began, by thread id.
     not_there: HashMap<u32, NotThere>,
     /// Threads that are known to have ended, by id and time of their end, and the pass in which that was seen first: what they have written
@@ -151,6 +154,7 @@ impl Recorded {
             chosen: Chosen::new(),
             phases: HashMap::new(),
             halves: HashMap::new(),
+            constants: None,
             not_there,
             ends: HashMap::new(),
         }
@@ -256,7 +260,8 @@ impl Recorded {
             flow.map_or((record.call_site, record.communicator), |flow: FlowKey| (flow.call_site, flow.communicator));
         let communicator = self.communicator(number, names);
         let object = self.object(function, record, number, names);
-        let operation = of_call(function, record, communicator, object);
+        let lock = if locks(function) { self.lock_of(record) } else { None };
+        let operation = of_call(function, record, communicator, object, lock);
         let returned_ns = record.started_ns.saturating_add(record.ns);
         let mut call = Call::new(function, record.started_ns, returned_ns);
         call.call_site = self.site(site, names);
@@ -267,6 +272,15 @@ impl Recorded {
         }
         call.requests = changes.iter().filter_map(|change| self.request_change(change, names)).collect();
         call
+    }
+
+    fn lock_of(&mut self, record: &CallRecord) -> Option<Lock> {
+        if self.constants.is_none() {
+            // It is asked of the kernel, and stays as it is once it is known.
+            let layout = self.referred.layout();
+            self.constants = layout.knows(capability::CONSTANTS).then_some(layout.constants);
+        }
+        lock_of(record, self.constants.as_ref()?)
     }
 
     fn request_change(&mut self, record: &ChangeRecord, names: &mut Names) -> Option<RequestChange> {
@@ -603,7 +617,8 @@ impl Recorded {
             call.has_returned = false;
             call.began_before = record.started_ns < since_ns;
             call.call_site = self.site(one.call_site.unwrap_or(0), names);
-            call.operation = of_call(function, &record, communicator, None);
+            let lock = if locks(function) { lock_of(&record, &layout.constants) } else { None };
+            call.operation = of_call(function, &record, communicator, None, lock);
             open.push((location, Event::Call(call)));
         }
         open

@@ -140,7 +140,7 @@ impl Snapshot {
 
 impl Image {
     fn parse(file: Reader) -> Result<Self, TruthError> {
-        if file.u32(8)? != 5 {
+        if file.u32(8)? != 6 {
             return Err(file.error("another version"));
         }
         let (functions, threads) = (u64::from(file.u32(32)?), u64::from(file.u32(36)?));
@@ -210,7 +210,7 @@ mod tests {
     /// One function (`MPI_Send`), one thread that is inside it, and one that has ended.
     fn sample() -> Vec<u8> {
         let mut data = b"MPITRUTH".to_vec();
-        for word in [5, 4711, 42, 3_u32] {
+        for word in [6, 4711, 42, 3_u32] {
             data.extend(word.to_ne_bytes()); // version, pid, parent, rank
         }
         data.extend(5_u64.to_ne_bytes()); // created

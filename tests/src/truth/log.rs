@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use mpiprobe_trace::Lock;
+
 use super::file::TruthError;
 use super::reader::Reader;
 use super::traffic::Scope;
 
 const LOG_SIZE: u64 = 64;
-const EVENT_SIZE: u64 = 104;
+const EVENT_SIZE: u64 = 112;
 const CHANGE_SIZE: u64 = 64;
 /// `TRUTH_EVENTS`, `TRUTH_CHANGES`.
 const EVENTS: u32 = 1 << 16;
@@ -60,6 +62,8 @@ pub struct Meaning {
     pub capacity: u64,
     /// The request that it has given back; `None`: none that could be told from others.
     pub request: Option<u64>,
+    /// How it locks a window; `None`: it locks none.
+    pub lock: Option<Lock>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -146,6 +150,11 @@ fn event(
         received: file.u64(at + 80)?,
         capacity: file.u64(at + 88)?,
         request: Some(file.u64(at + 96)?).filter(|&request| request != 0),
+        lock: match file.u32(at + 104)? {
+            1 => Some(Lock::Exclusive),
+            2 => Some(Lock::Shared),
+            _ => None,
+        },
     };
     Ok(LoggedCall {
         function: name(file, names, at + 8)?,

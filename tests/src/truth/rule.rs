@@ -38,6 +38,7 @@ const RULES: &[(&str, &[&str])] = &[
     ("CLOSE_FILE", &["File_close"]),
     ("OPEN_SESSION", &["Session"]),
     ("CLOSE_SESSION", &["Session_finalize"]),
+    ("TARGET", &["Win_lock", "Win_unlock", "Win_flush", "Win_flush_local"]),
 ];
 
 /// The rule's name in C, without `RULE_`; `None` for a function that has nothing to do with data.

@@ -138,6 +138,7 @@ fn member(text: &mut String, argument: &Argument, arguments: &[Argument]) -> fmt
             if rank.is_some_and(|rank| rank.role == Role::Source) { &["receive_tag"] } else { &["send_tag"] }
         }
         Role::Target => &["target"],
+        Role::Lock => &["lock"],
         Role::Op => &["op"],
         Role::Partition => &["partitions"],
         Role::String if argument.direction == Direction::In => &["name"],

@@ -165,6 +165,8 @@ fn constants(layout: &Layout) -> BTreeMap<String, u64> {
         ("thread_multiple", known.thread_multiple),
         ("thread_serialized", known.thread_serialized),
         ("thread_funneled", known.thread_funneled),
+        ("lock_exclusive", known.lock_exclusive),
+        ("lock_shared", known.lock_shared),
     ];
     let words = [
         ("comm_world", known.comm_world),

@@ -185,6 +185,7 @@ void truth_after(struct call *call, int result) {
         truth_session_opened(call->session);
         break;
     case RULE_CLOSE_SESSION:
+    case RULE_TARGET:
         break;
     case RULE_SPLIT_END:
         if (call->scope->split != NULL) {

@@ -46,6 +46,7 @@ enum rule {
     RULE_CLOSE_FILE,
     RULE_OPEN_SESSION,
     RULE_CLOSE_SESSION,
+    RULE_TARGET, /* one-sided, and moves nothing: locks, flushes */
 };
 
 enum operation_kind { BLOCKING, NONBLOCKING, PERSISTENT };
@@ -69,7 +70,7 @@ struct call {
     enum rule rule;
     enum operation_kind kind;
     struct side send, receive; /* data that leaves and data that arrives; a buffer that is both is on both sides */
-    int dest, source, root, target;
+    int dest, source, root, target, lock;
     int send_tag, receive_tag;
     int has_send, has_receive, has_comm, has_win, has_file;
     MPI_Comm comm;

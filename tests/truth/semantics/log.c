@@ -66,6 +66,10 @@ void truth_log_given(const struct call *call) {
     case RULE_ACCESS:
         event->destination = rank(call->target);
         break;
+    case RULE_TARGET:
+        event->destination = rank(call->target);
+        event->lock = call->lock == MPI_LOCK_EXCLUSIVE ? 1 : call->lock == MPI_LOCK_SHARED ? 2 : 0;
+        break;
     case RULE_BCAST:
     case RULE_GATHER:
     case RULE_SCATTER:

@@ -77,6 +77,7 @@ const ROLES: &[(&str, &[&str])] = &[
     ("index", &["SOURCE_INDEX", "TOOLENUM_INDEX"]),
     ("flag", &["LOGICAL", "LOGICAL_OPTIONAL"]),
     ("partition", &["PARTITION"]),
+    ("lock", &["LOCK_TYPE"]),
     ("keyval", &["KEYVAL"]),
     (
         "function",
@@ -87,7 +88,7 @@ const ROLES: &[(&str, &[&str])] = &[
     // Plain integers and handles of the tool interface: nothing a profiler looks at.
     ("other", &["ERROR_CODE", "ERROR_CLASS", "ERROR_CODE_SHOW_INTENT", "COMM_COMPARISON", "GROUP_COMPARISON"]),
     ("other", &["COORDINATE", "DIMENSION", "COLOR", "KEY", "SPLIT_TYPE", "TOPOLOGY_TYPE", "WEIGHT"]),
-    ("other", &["FILE_DESCRIPTOR", "ASSERT", "LOCK_TYPE", "THREAD_LEVEL", "VERSION", "ACCESS_MODE", "UPDATE_MODE"]),
+    ("other", &["FILE_DESCRIPTOR", "ASSERT", "THREAD_LEVEL", "VERSION", "ACCESS_MODE", "UPDATE_MODE"]),
     ("other", &["ORDER", "DISTRIB_ENUM", "DTYPE_DISTRIBUTION", "PROCESS_GRID_SIZE", "MATH", "COMBINER", "TYPECLASS"]),
     ("other", &["GENERIC_DTYPE_INT", "GENERIC_DTYPE_COUNT", "PROFILE_LEVEL", "UPDATE_NUMBER", "VARIABLE_SCOPE"]),
     (

@@ -12,7 +12,6 @@ use hashbrown::HashMap;
 use mpiprobe_functions::FunctionId;
 use mpiprobe_trace::{
     Bytes, CommunicatorId, Definitions, LocationId, Operation, Partner, PhaseChange, ProcessId, Root, SiteId, Trace,
-    Transfer,
 };
 
 use self::proto::{
@@ -24,6 +23,7 @@ use crate::{
     error::ExportError,
     names::Names,
     summary::{Exported, Selection, realtime},
+    text,
 };
 
 /// Kinds of track events.
@@ -46,7 +46,7 @@ const FIRST_NAME: u64 = 2;
 const SITE_TEXTS: u64 = 1 << 24;
 
 /// Names of what is told of a call.
-const ANNOTATIONS: [&str; 12] = [
+const ANNOTATIONS: [&str; 13] = [
     "to",
     "from",
     "tag",
@@ -59,6 +59,7 @@ const ANNOTATIONS: [&str; 12] = [
     "completes",
     "result",
     "number",
+    "lock",
 ];
 const TO: usize = 0;
 const FROM: usize = 1;
@@ -72,6 +73,7 @@ const REQUEST: usize = 8;
 const COMPLETES: usize = 9;
 const RESULT: usize = 10;
 const NUMBER: usize = 11;
+const LOCK: usize = 12;
 
 /// Writes a trace. `progress` is told of events that were dealt with.
 pub fn write(
@@ -246,8 +248,8 @@ fn annotate(to: &mut Message, name: usize, write: impl FnOnce(&mut Message)) {
     });
 }
 
-fn partner(to: &mut Message, name: usize, transfer: Transfer) {
-    match transfer.partner {
+fn partner(to: &mut Message, name: usize, partner: Partner) {
+    match partner {
         Partner::Rank(rank) => annotate(to, name, |to| to.number(annotation::UINT, rank.into())),
         Partner::Null => annotate(to, name, |to| to.text(annotation::TEXT, "MPI_PROC_NULL")),
         Partner::Any => annotate(to, name, |to| to.text(annotation::TEXT, "MPI_ANY_SOURCE")),
@@ -266,11 +268,11 @@ fn amount(to: &mut Message, name: usize, bytes: Bytes) {
 
 fn operation(to: &mut Message, operation: &Operation) {
     if let Some(send) = operation.send {
-        partner(to, TO, send);
+        partner(to, TO, send.partner);
         amount(to, SENT, send.bytes);
     }
     if let Some(receive) = operation.receive {
-        partner(to, FROM, receive);
+        partner(to, FROM, receive.partner);
         amount(to, RECEIVED, receive.bytes);
     }
     if let Some(tag) = operation.send.or(operation.receive).and_then(|transfer| transfer.tag) {
@@ -278,6 +280,12 @@ fn operation(to: &mut Message, operation: &Operation) {
     }
     if let Some(Root::Rank(rank)) = operation.root {
         annotate(to, ROOT, |to| to.number(annotation::UINT, rank.into()));
+    }
+    if let Some(target) = operation.target {
+        partner(to, TO, target.partner);
+        if let Some(lock) = target.lock {
+            annotate(to, LOCK, |to| to.text(annotation::TEXT, text::lock(lock)));
+        }
     }
 }
 

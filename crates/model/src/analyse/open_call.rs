@@ -84,11 +84,13 @@ impl<'a> Reader<'a> {
         let receive_tag = self.int(at.receive_tag);
         let any_tag = receive_tag == Some(self.layout.constants.any_tag);
         let peer = |index| self.peer(index, communicator.as_ref());
+        // Who locks a window says there how.
+        let has_tag = self.function.position(Role::Lock).is_none();
         CallArguments {
             destination: peer(at.destination),
             source: peer(at.source),
             root: peer(at.root),
-            send_tag: self.int(at.send_tag),
+            send_tag: self.int(at.send_tag).filter(|_| has_tag),
             receive_tag: receive_tag.filter(|_| !any_tag),
             any_tag,
             count,

@@ -105,6 +105,8 @@ impl Reader<'_> {
         let name = self.constants().and_then(|constants| match argument.role {
             Role::Source | Role::Destination | Role::Target | Role::Root | Role::Rank => rank(constants, argument, int),
             Role::Tag if int == constants.any_tag => Some("MPI_ANY_TAG"),
+            Role::Lock if int == constants.lock_exclusive => Some("MPI_LOCK_EXCLUSIVE"),
+            Role::Lock if int == constants.lock_shared => Some("MPI_LOCK_SHARED"),
             _ => None,
         });
         name.map_or(ArgumentValue::Integer(int.into()), constant)

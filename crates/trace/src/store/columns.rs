@@ -9,7 +9,8 @@ use super::wire::{Input, Malformed, put, zigzag};
 use crate::{
     definitions::{CommunicatorId, FileId, SiteId, WindowId},
     event::{
-        Bytes, Call, Change, Event, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Transfer,
+        Bytes, Call, Change, Event, Lock, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Target,
+        Transfer,
     },
     part::{ChangeRow, Row, Shape},
 };
@@ -167,14 +168,23 @@ fn put_operation(to: &mut Vec<u8>, operation: &Operation) {
             put(to, id.into());
         }
     }
-    match operation.root {
-        None => to.push(0),
-        Some(Root::Rank(rank)) => {
+    match (operation.root, operation.target) {
+        (None, None) => to.push(0),
+        (Some(Root::Rank(rank)), _) => {
             to.push(1);
             put(to, rank.into());
         }
-        Some(Root::Own) => to.push(2),
-        Some(Root::Null) => to.push(3),
+        (Some(Root::Own), _) => to.push(2),
+        (Some(Root::Null), _) => to.push(3),
+        // No call has both.
+        (None, Some(target)) => {
+            to.push(match target.lock {
+                None => 4,
+                Some(Lock::Exclusive) => 5,
+                Some(Lock::Shared) => 6,
+            });
+            put_partner(to, target.partner);
+        }
     }
     put_transfer(to, operation.send);
     put_transfer(to, operation.receive);
@@ -193,9 +203,19 @@ fn put_transfer(to: &mut Vec<u8>, transfer: Option<Transfer>) {
     };
     let tag = u8::from(transfer.tag.is_some()) << 3;
     to.push(1 | u8::from(transfer.any_source) << 1 | u8::from(transfer.any_tag) << 2 | tag | known);
+    put_partner(to, transfer.partner);
+    if let Some(tag) = transfer.tag {
+        put(to, zigzag(tag.into()));
+    }
+    if let Some(bytes) = transfer.bytes.at_most() {
+        put(to, bytes);
+    }
+}
+
+fn put_partner(to: &mut Vec<u8>, partner: Partner) {
     put(
         to,
-        match transfer.partner {
+        match partner {
             Partner::Group => 0,
             Partner::Null => 1,
             Partner::Any => 2,
@@ -203,12 +223,6 @@ fn put_transfer(to: &mut Vec<u8>, transfer: Option<Transfer>) {
             Partner::Rank(rank) => u64::from(rank) + 4,
         },
     );
-    if let Some(tag) = transfer.tag {
-        put(to, zigzag(tag.into()));
-    }
-    if let Some(bytes) = transfer.bytes.at_most() {
-        put(to, bytes);
-    }
 }
 
 /// Which of the columns behind the dictionary has the jumps.
@@ -474,15 +488,29 @@ fn operation(input: &mut Input<'_>, functions: &[FunctionId]) -> Result<Operatio
         2 => Some(Object::File(FileId(input.word()?))),
         _ => return Err(Malformed("an operation is on something unknown")),
     };
-    let root = match input.byte()? {
-        0 => None,
-        1 => Some(Root::Rank(input.word()?)),
-        2 => Some(Root::Own),
-        3 => Some(Root::Null),
+    let target = |input: &mut Input<'_>, lock| Ok(Some(Target { partner: partner(input)?, lock }));
+    let (root, target) = match input.byte()? {
+        0 => (None, None),
+        1 => (Some(Root::Rank(input.word()?)), None),
+        2 => (Some(Root::Own), None),
+        3 => (Some(Root::Null), None),
+        4 => (None, target(input, None)?),
+        5 => (None, target(input, Some(Lock::Exclusive))?),
+        6 => (None, target(input, Some(Lock::Shared))?),
         _ => return Err(Malformed("a root is unknown")),
     };
     let (send, receive) = (transfer(input)?, transfer(input)?);
-    Ok(Operation { function, communicator, object, send, receive, root })
+    Ok(Operation { function, communicator, object, send, receive, root, target })
+}
+
+fn partner(input: &mut Input<'_>) -> Result<Partner, Malformed> {
+    Ok(match input.word()? {
+        0 => Partner::Group,
+        1 => Partner::Null,
+        2 => Partner::Any,
+        3 => Partner::Unknown,
+        rank => Partner::Rank(rank - 4),
+    })
 }
 
 fn transfer(input: &mut Input<'_>) -> Result<Option<Transfer>, Malformed> {
@@ -490,13 +518,7 @@ fn transfer(input: &mut Input<'_>) -> Result<Option<Transfer>, Malformed> {
     if flags & 1 == 0 {
         return Ok(None);
     }
-    let partner = match input.word()? {
-        0 => Partner::Group,
-        1 => Partner::Null,
-        2 => Partner::Any,
-        3 => Partner::Unknown,
-        rank => Partner::Rank(rank - 4),
-    };
+    let partner = partner(input)?;
     let tag = if flags & 8 != 0 { Some(input.int()?) } else { None };
     let bytes = match flags & 0x30 {
         0x10 => Bytes::Known(input.number()?),

@@ -3,7 +3,7 @@
 use std::{fs::File, io, os::unix::fs::FileExt as _};
 
 use super::{
-    MAGIC, VERSION,
+    MAGIC, OLDEST, VERSION,
     chunk::{FILE_HEAD, HEAD, Head, Kind, next_magic},
     error::OpenError,
 };
@@ -46,7 +46,7 @@ pub(super) fn check(file: &File, path: &str) -> Result<u64, OpenError> {
         return Err(OpenError::Foreign { path: path.to_owned() });
     }
     let version = head.get(8..12).and_then(|word| word.try_into().ok()).map_or(0, u32::from_le_bytes);
-    if version != VERSION {
+    if !(OLDEST..=VERSION).contains(&version) {
         return Err(OpenError::OtherVersion { path: path.to_owned(), version, known: VERSION });
     }
     Ok(length)

@@ -38,4 +38,6 @@ pub use writer::TraceWriter;
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"MPITRACE";
 /// Raised when a reader of the one before would read anything wrong.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// The first version, of which all files are read as well.
+const OLDEST: u32 = 1;

@@ -8,8 +8,8 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::{
-    Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Neighbours, Numbers, Operation,
-    Partner, PhaseChange, ProcessId, RequestChange, RequestId, Root, Span, Trace, Transfer, call, in_order,
+    Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Lock, Neighbours, Numbers, Operation,
+    Partner, PhaseChange, ProcessId, RequestChange, RequestId, Root, Span, Target, Trace, Transfer, call, in_order,
 };
 
 fn written(trace: &HandMade) -> Vec<u8> {
@@ -351,7 +351,7 @@ fn what_is_no_trace_or_a_later_one_is_said() {
     let mut later = written(&HandMade::of_ranks(1));
     later[8] = 9;
     assert!(message(&later).ends_with(
-        " is a trace of format 9, and this mpiprobe reads format 1: use the version that wrote it, or a later one"
+        " is a trace of format 9, and this mpiprobe reads format 2: use the version that wrote it, or a later one"
     ));
     let nowhere = TraceFiles::open(&["/nonexistent/x.trace"]).unwrap_err().to_string();
     assert!(nowhere.starts_with("cannot open /nonexistent/x.trace: "), "{nowhere}");
@@ -393,10 +393,17 @@ prop_compose! {
         over in prop::option::of(Just(HandMade::WORLD)),
         send in transfer(),
         receive in transfer(),
-        root in prop_oneof![Just(None), any::<u32>().prop_map(|rank| Some(Root::Rank(rank))), Just(Some(Root::Own)), Just(Some(Root::Null))],
+        (root, target) in prop_oneof![
+            Just((None, None)),
+            any::<u32>().prop_map(|rank| (Some(Root::Rank(rank)), None)),
+            Just((Some(Root::Own), None)),
+            Just((Some(Root::Null), None)),
+            (partner(), prop::option::of(prop_oneof![Just(Lock::Exclusive), Just(Lock::Shared)]))
+                .prop_map(|(partner, lock)| (None, Some(Target { partner, lock }))),
+        ],
     ) -> Operation {
         let function = mpiprobe_functions::by_name(mpiprobe_functions::FUNCTIONS[function].name).unwrap();
-        Operation { communicator: over, send, receive, root, ..Operation::new(function) }
+        Operation { communicator: over, send, receive, root, target, ..Operation::new(function) }
     }
 }
 

@@ -8,8 +8,8 @@ use mpiprobe_replay::{
 };
 use mpiprobe_report::present::units::{count, ns};
 use mpiprobe_trace::{
-    Bytes, Call, Change, Definitions, LocationId, Object, Operation, Partner, Process, RequestChange, Root, SiteId,
-    Transfer,
+    Bytes, Call, Change, Definitions, LocationId, Lock, Object, Operation, Partner, Process, RequestChange, Root,
+    SiteId, Target, Transfer,
 };
 
 use crate::content::Tone;
@@ -107,6 +107,15 @@ impl Around<'_> {
             Some(Root::Null) => parts.push("root MPI_PROC_NULL".into()),
             None => {}
         }
+        if let Some(Target { partner, lock }) = operation.target {
+            let whom = self.whom("to", partner, "", operation, process);
+            let how = match lock {
+                Some(Lock::Exclusive) => ", exclusive lock",
+                Some(Lock::Shared) => ", shared lock",
+                None => "",
+            };
+            parts.push(format!("{}{how}", whom.unwrap_or_default()));
+        }
         match operation.object {
             Some(Object::Window(window)) => parts.push(format!("window {}", window.0)),
             Some(Object::File(file)) => {
@@ -131,13 +140,7 @@ impl Around<'_> {
         process: Option<&Process>,
     ) -> String {
         let any = if transfer.any_source { " (MPI_ANY_SOURCE)" } else { "" };
-        let whom = match transfer.partner {
-            Partner::Rank(rank) => format!("{word} {}{any}", self.rank(rank, operation, process)),
-            Partner::Group => verb.to_owned(),
-            Partner::Null => format!("{word} MPI_PROC_NULL"),
-            Partner::Any => format!("{word} MPI_ANY_SOURCE"),
-            Partner::Unknown => format!("{word} a rank that is not known"),
-        };
+        let whom = self.whom(word, transfer.partner, any, operation, process).unwrap_or_else(|| verb.to_owned());
         let any = if transfer.any_tag { " (MPI_ANY_TAG)" } else { "" };
         let tag = match transfer.tag {
             Some(tag) => format!(", tag {tag}{any}"),
@@ -150,6 +153,24 @@ impl Around<'_> {
             Bytes::Unknown => "a size that is not known".into(),
         };
         if transfer.partner == Partner::Group { format!("{whom} {bytes}") } else { format!("{whom}{tag}, {bytes}") }
+    }
+
+    /// A partner; `None`: it is all of the communicator.
+    fn whom(
+        &self,
+        word: &str,
+        partner: Partner,
+        any: &str,
+        operation: &Operation,
+        process: Option<&Process>,
+    ) -> Option<String> {
+        Some(match partner {
+            Partner::Rank(rank) => format!("{word} {}{any}", self.rank(rank, operation, process)),
+            Partner::Group => return None,
+            Partner::Null => format!("{word} MPI_PROC_NULL"),
+            Partner::Any => format!("{word} MPI_ANY_SOURCE"),
+            Partner::Unknown => format!("{word} a rank that is not known"),
+        })
     }
 
     /// A rank of the communicator; if that is another one in the world, it as well.

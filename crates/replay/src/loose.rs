@@ -8,6 +8,9 @@ use crate::{
     slices::Slices,
 };
 
+/// A span of some threads.
+type Chosen<'a> = (Span, &'a dyn Fn(LocationId) -> bool);
+
 /// Which calls of a span have posted something whose other end is not in it: by location, the numbers of the calls, in their order.
 #[derive(Debug, Default)]
 pub struct LooseEnds {
@@ -17,17 +20,17 @@ pub struct LooseEnds {
 }
 
 impl LooseEnds {
-    /// Replays a trace up to the end of a span, unless all in it has its other end. Only those calls are in the span that are whole in it. `look` is
-    /// shown all parts up to there, each once.
+    /// Replays a trace up to the end of a span, unless all in it has its other end. Only those calls are in the span that are whole in it, of
+    /// those threads that are chosen with it. `look` is shown all parts up to there, each once.
     pub fn find(
         trace: &dyn Trace,
         clocks: &Clocks,
-        span: Span,
+        chosen: Chosen<'_>,
         threads: usize,
         look: &(dyn Fn(&Part) + Sync),
     ) -> Result<Self, ReadError> {
         let definitions = trace.definitions();
-        let is_all = span == Span::ALL && clocks.not_compared() == 0;
+        let is_all = Self::is_all(trace, clocks, chosen);
         // Most traces are whole, or known not to be.
         let may_be_whole = is_all && definitions.processes.iter().all(|process| !process.began_before);
         if may_be_whole && pairs::are_all(trace, clocks, threads, look)? {
@@ -35,22 +38,27 @@ impl LooseEnds {
         }
         // It has been shown all of it.
         if may_be_whole {
-            Self::replay(trace, clocks, span, threads, &|_| {})
+            Self::replay(trace, clocks, chosen, threads, &|_| {})
         } else {
-            Self::replay(trace, clocks, span, threads, look)
+            Self::replay(trace, clocks, chosen, threads, look)
         }
+    }
+
+    fn is_all(trace: &dyn Trace, clocks: &Clocks, (span, has): Chosen<'_>) -> bool {
+        span == Span::ALL && clocks.not_compared() == 0 && trace.definitions().location_ids().all(has)
     }
 
     /// Brings ends together one by one.
     fn replay(
         trace: &dyn Trace,
         clocks: &Clocks,
-        span: Span,
+        chosen: Chosen<'_>,
         threads: usize,
         look: &dyn Fn(&Part),
     ) -> Result<Self, ReadError> {
         let definitions = trace.definitions();
-        let is_all = span == Span::ALL && clocks.not_compared() == 0;
+        let is_all = Self::is_all(trace, clocks, chosen);
+        let (span, _) = chosen;
         let mut found = Self::default();
         for lists in [&mut found.sends, &mut found.receives, &mut found.collective] {
             lists.resize_with(definitions.locations.len(), Vec::new);
@@ -64,13 +72,13 @@ impl LooseEnds {
         while let Some(slice) = slices.next_slice()? {
             let met = matcher.take(&slice);
             if !is_all {
-                found.cut(&met, span, &can_compare);
+                found.cut(&met, chosen, &can_compare);
             }
             slice.locations.iter().flat_map(|location| &location.parts).for_each(look);
         }
         let met = matcher.finish();
         if !is_all {
-            found.cut(&met, span, &can_compare);
+            found.cut(&met, chosen, &can_compare);
         }
         matcher.loose(|ends, location, number| found.add(ends, location, number));
         for list in [&mut found.sends, &mut found.receives, &mut found.collective].into_iter().flatten() {
@@ -91,9 +99,10 @@ impl LooseEnds {
         }
     }
 
-    /// Finds those that a span cuts, and those between clocks that nothing compares.
-    fn cut(&mut self, matched: &Matched<'_>, span: Span, can_compare: &dyn Fn(&CallAt, &CallAt) -> bool) {
-        let is_in = |call: &CallAt| call.entry_ns >= span.from_ns && call.return_ns <= span.until_ns;
+    /// Finds those that are not wholly chosen, and those between clocks that nothing compares.
+    fn cut(&mut self, matched: &Matched<'_>, (span, has): Chosen<'_>, can_compare: &dyn Fn(&CallAt, &CallAt) -> bool) {
+        let is_in =
+            |call: &CallAt| call.entry_ns >= span.from_ns && call.return_ns <= span.until_ns && has(call.location);
         for done in matched.done() {
             if let End::Received { send, posted } = &done.end
                 && !(is_in(send) && is_in(posted) && is_in(&done.call) && can_compare(send, &done.call))
@@ -154,7 +163,7 @@ mod tests {
     fn are_all(made: &HandMade) -> (bool, bool) {
         let clocks = Clocks::same();
         let by_number = pairs::are_all(made, &clocks, 2, &|_| {}).unwrap();
-        let found = LooseEnds::replay(made, &clocks, Span::ALL, 2, &|_| {}).unwrap();
+        let found = LooseEnds::replay(made, &clocks, (Span::ALL, &|_| true), 2, &|_| {}).unwrap();
         let lists = [&found.sends, &found.receives, &found.collective];
         (by_number, lists.into_iter().flatten().all(Vec::is_empty))
     }

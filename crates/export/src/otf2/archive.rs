@@ -74,13 +74,14 @@ pub fn write(
 ) -> Result<Exported, ExportError> {
     let Selection { clocks, span, threads, .. } = *selection;
     let used = Mutex::<Used>::default();
-    let loose = LooseEnds::find(trace, clocks, span, threads, &|part| {
+    let has = |location| selection.has(location);
+    let loose = LooseEnds::find(trace, clocks, (span, &has), threads, &|part| {
         used.lock().unwrap_or_else(PoisonError::into_inner).look(part);
         progress(part.rows.len() as u64);
     })?;
     let mut used = used.into_inner().unwrap_or_else(PoisonError::into_inner);
     let definitions = trace.definitions();
-    let names = Names::new(definitions, |location| selection.has(location));
+    let names = Names::new(definitions, has);
     let ends = [by_name("MPI_Init"), by_name("MPI_Finalize")];
     let has_ends = used.functions().iter().any(|function| function.function().name.starts_with("MPI_Init"));
     let is_synthetic = options.synthetic_ends && !(has_ends && span == Span::ALL);

@@ -85,6 +85,15 @@ impl Region {
     }
 }
 
+/// Which ends of messages a call has.
+#[derive(Clone, Copy, Debug)]
+struct MessageEnds {
+    sends: bool,
+    receives: bool,
+    /// It says itself from whom, and that is nobody who is in the archive.
+    receives_from_outside: bool,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Joint {
     number: u8,
@@ -107,10 +116,18 @@ struct Access {
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Nothing,
-    Messages { send: Option<Message>, receive: Option<Message>, outside: u64 },
+    /// What is known of both ends; `ends`: which there are at all.
+    Messages {
+        send: Option<Message>,
+        receive: Option<Message>,
+        ends: MessageEnds,
+    },
     Joint(Joint),
     Access(Access),
-    Window { is_made: bool, window: u32 },
+    Window {
+        is_made: bool,
+        window: u32,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -259,17 +276,17 @@ impl<'a> ProcessWriter<'a> {
         let loose = self.around.loose;
         match act {
             Act::Nothing => Ok(()),
-            Act::Messages { send, receive, outside } => {
-                self.written.loose += outside;
-                let send_is_loose = send.is_some() && loose.is_loose_send(location, row.number);
-                let receive_is_loose = receive.is_some() && loose.is_loose_receive(location, row.number);
-                self.written.loose += u64::from(send_is_loose) + u64::from(receive_is_loose);
-                let send = send.filter(|_| !send_is_loose);
+            Act::Messages { send, receive, ends: MessageEnds { sends, receives, receives_from_outside } } => {
+                let send = send.filter(|_| !loose.is_loose_send(location, row.number));
+                let receive_is_loose =
+                    receives && (receives_from_outside || loose.is_loose_receive(location, row.number));
                 let receive = receive.filter(|_| !receive_is_loose);
+                self.written.loose += u64::from(sends && send.is_none()) + u64::from(receive_is_loose);
                 self.written.sends += u64::from(send.is_some());
                 if let Some(request) = request {
-                    let number = self.request(request, send.is_some(), !receive_is_loose, None);
-                    let posts_receive = !receive_is_loose && send.is_none();
+                    // From whom it is may be known when it is complete only.
+                    let has_receive = receives && !receive_is_loose;
+                    let number = self.request(request, send.is_some(), has_receive, None);
                     let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
                     if let Some(send) = send {
                         thread.event(row.begin_ns, |to| {
@@ -278,7 +295,7 @@ impl<'a> ProcessWriter<'a> {
                                 put(to, number);
                             });
                         })?;
-                    } else if posts_receive {
+                    } else if has_receive {
                         thread.event(row.begin_ns, |to| {
                             to.push(id::IRECV_REQUEST);
                             put(to, number);
@@ -579,20 +596,19 @@ impl Translator<'_> {
             | Communication::PartitionedReceive => Act::Nothing,
             Communication::Nothing => self.access(operation).unwrap_or(Act::Nothing),
             _ => {
-                let mut outside = 0;
-                let mut message = |transfer: Option<Transfer>| {
-                    let transfer =
-                        transfer.filter(|one| one.partner != Partner::Null && one.partner != Partner::Any)?;
-                    let found = self.message(operation.communicator, transfer);
-                    outside += u64::from(found.is_none());
-                    found
+                let is_with_somebody = |transfer: &Transfer| transfer.partner != Partner::Null;
+                let send = operation.send.filter(is_with_somebody);
+                let receive = operation.receive.filter(is_with_somebody);
+                let message = |transfer| self.message(operation.communicator, transfer);
+                let received = receive.and_then(message);
+                // Whose message it is that was matched before, the probe knows that has found it.
+                let is_said = receive.is_some_and(|receive| receive.partner != Partner::Any);
+                let ends = MessageEnds {
+                    sends: send.is_some(),
+                    receives: receive.is_some(),
+                    receives_from_outside: is_said && received.is_none() && kind != Communication::MatchedReceive,
                 };
-                let (send, receive) = (message(operation.send), message(operation.receive));
-                // Whose message it is, the probe knows that has found it.
-                if kind == Communication::MatchedReceive {
-                    outside = 0;
-                }
-                Act::Messages { send, receive, outside }
+                Act::Messages { send: send.and_then(message), receive: received, ends }
             }
         }
     }

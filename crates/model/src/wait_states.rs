@@ -105,7 +105,8 @@ pub struct WaitStates {
     pub is_short: bool,
     /// Calls that were looked at.
     pub calls: u64,
-    /// Time of all threads between their first and last call, and what of it was in MPI, ns.
+    /// Time of all threads between their first and last call, but for that between calls others of which are not in the trace; and what of it
+    /// was in MPI, ns.
     pub total_ns: u64,
     pub mpi_ns: u64,
     /// Everything could be matched, and nothing was lost.
@@ -158,6 +159,8 @@ pub enum Activity {
     Computing { after: Option<u32>, before: Option<u32> },
     /// In a call, without waiting.
     Calling { site: u32 },
+    /// Between two calls, others of which are not in the trace: they were lost, left out, or made outside the time that was recorded.
+    NotRecorded { after: Option<u32>, before: Option<u32> },
     /// Waiting itself: for what, is said of that wait.
     Waiting { site: u32 },
 }
@@ -321,6 +324,21 @@ impl WaitStates {
 }
 
 impl UnmatchedEnds {
+    /// Ends of messages, and calls of collectives, whose other ends were not found.
+    pub fn unmatched_ends(&self) -> u64 {
+        let all = [
+            self.sends,
+            self.receives,
+            self.outside,
+            self.of_unknown_source,
+            self.unsure,
+            self.contradictions.saturating_mul(2),
+            self.of_partial_groups,
+            self.incomplete_collective_calls,
+        ];
+        all.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// Whether nothing is missing.
     pub const fn is_empty(&self) -> bool {
         let messages = self.sends + self.receives + self.outside + self.of_unknown_source + self.of_unknown_request;

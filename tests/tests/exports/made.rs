@@ -50,6 +50,30 @@ impl Made {
         Ok(Self { folder, files: vec!["halo.trace"], begin_ns: made.span().from_ns, within_ns: 0 })
     }
 
+    /// Ranks that send each other work, and receive it from anybody; all of it is in the file, or only what was recorded from some time on.
+    pub(crate) fn irregular(is_whole: bool) -> Result<Self, Failed> {
+        let made = HandMade::irregular(u32::try_from(RANKS)?, STEPS);
+        let Span { from_ns, until_ns } = made.span();
+        let mut part = HandMade::of_ranks(u32::try_from(RANKS)?);
+        part.definitions.clone_from(&made.definitions);
+        for process in &mut part.definitions.processes {
+            process.began_before = !is_whole;
+        }
+        let begin_ns = if is_whole { from_ns } else { from_ns + (until_ns - from_ns) / 3 };
+        for location in made.definitions.location_ids() {
+            for event in made.events(location, Span::ALL) {
+                let event = event?;
+                if event.time_ns() >= begin_ns {
+                    part.push(location.0, event);
+                }
+            }
+        }
+        let folder = tempfile::tempdir()?;
+        let file = BufWriter::new(File::create_new(folder.path().join("irregular.trace"))?);
+        store::copy(&part, Span::ALL, file)?.into_inner().map_err(|error| error.to_string())?;
+        Ok(Self { folder, files: vec!["irregular.trace"], begin_ns, within_ns: 0 })
+    }
+
     /// The same job over two nodes, the second of which was started five days before the first, and whose clock is 30 ppm too fast.
     pub(crate) fn over_nodes() -> Result<Self, Failed> {
         let made = HandMade::halo(u32::try_from(RANKS)?, STEPS);

@@ -22,6 +22,7 @@ fn main() {
     let tests: Vec<Trial> = vec![
         with("otf2_by_otf2_print", Requirement::Command("otf2-print"), otf2_by_otf2_print),
         with("otf2_by_its_python_reader", Requirement::Readers, otf2_by_its_python_reader),
+        with("otf2_has_both_ends_or_none", Requirement::Readers, otf2_has_both_ends_or_none),
         with("perfetto_by_its_own_classes", Requirement::Readers, perfetto_by_its_own_classes),
         with("parquet_by_duckdb_with_the_queries_of_the_docs", Requirement::Readers, parquet_by_duckdb),
         requirement::trial("csv_and_chrome_have_each_call", &[], csv_and_chrome),
@@ -107,6 +108,26 @@ fn otf2_by_its_python_reader_of(made: &Made) -> Result<(), Failed> {
     }
     expect("messages with different ends and tags", sent.len() as u64, RANKS * MESSAGES_OF_STEP)?;
     expect("all of them in each step", sent.values().all(|&count| count == STEPS), true)
+}
+
+/// An analysis that looks for the other end of a message would wait for ever.
+fn otf2_has_both_ends_or_none() -> Result<(), Failed> {
+    let parts: [&[&str]; 4] =
+        [&[], &["--ranks", "0,2"], &["--from", "2ms", "--until", "5ms"], &["--ranks", "1..3", "--until", "4ms"]];
+    for is_whole in [true, false] {
+        let made = Made::irregular(is_whole)?;
+        for (number, options) in parts.iter().enumerate() {
+            let name = format!("part{number}");
+            made.export(&["otf2", &name], options)?;
+            let seen = read("read_otf2.py", &[made.path(&name).join("traces.otf2").as_os_str()])?;
+            let what = format!("{options:?} of all {is_whole}");
+            expect(&format!("messages with one end, {what}"), seen.get("one_end"), Some(&json!([])))?;
+            expect(&format!("open requests, {what}"), seen.get("open_requests"), Some(&json!(0)))?;
+            let messages = seen.get("messages").and_then(Value::as_array).map_or(0, Vec::len);
+            expect(&format!("some messages, {what}"), messages > 0, true)?;
+        }
+    }
+    Ok(())
 }
 
 fn perfetto_by_its_own_classes() -> Result<(), Failed> {

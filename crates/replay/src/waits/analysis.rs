@@ -226,7 +226,7 @@ impl Analysis {
                 for row in &part.rows {
                     match places.places.get(row.shape as usize) {
                         Some(&place) if place != NO_CALL => {
-                            log.call(row.begin_ns, row.end_ns, place, cells);
+                            log.call(row.number, (row.begin_ns, row.end_ns), place, cells);
                             *calls += 1u64;
                         }
                         _ => {}

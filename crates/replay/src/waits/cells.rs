@@ -25,6 +25,11 @@ pub(super) enum Cell {
         before: u32,
     },
     Calling(u32),
+    /// Between two calls, others of which are not in the trace.
+    NotRecorded {
+        after: u32,
+        before: u32,
+    },
 }
 
 /// Numbers of what threads do. Asked rarely: whoever needs one often remembers it.

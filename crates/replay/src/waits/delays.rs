@@ -146,7 +146,7 @@ impl Scratch {
             waiter.subtract(cell, ns);
             match activities.cells.get(cell as usize) {
                 Some(Cell::Computing { .. }) => excess.extend(activities.computed(cell, more)),
-                Some(Cell::Calling(_)) if more > 0 => delay.cells.push((cell, more)),
+                Some(Cell::Calling(_) | Cell::NotRecorded { .. }) if more > 0 => delay.cells.push((cell, more)),
                 _ => {}
             }
         });

@@ -47,6 +47,8 @@ pub(super) struct Log {
     /// Calls that are not over: own number and end.
     open: Vec<(u32, u64)>,
     last_place: u32,
+    /// The number that its next call has if none is missing.
+    next_number: Option<u64>,
     /// The first call of all.
     began_ns: Option<u64>,
 }
@@ -112,14 +114,17 @@ impl Default for Log {
             sums: VecDeque::new(),
             open: Vec::new(),
             last_place: NO_CALL,
+            next_number: None,
             began_ns: None,
         }
     }
 }
 
 impl Log {
-    /// The thread's next call.
-    pub(super) fn call(&mut self, begin_ns: u64, end_ns: u64, place: u32, cells: &Cells) {
+    /// The thread's next call. `number`: where it goes up by more than 1, calls are missing.
+    pub(super) fn call(&mut self, number: u64, (begin_ns, end_ns): (u64, u64), place: u32, cells: &Cells) {
+        let are_missing = self.next_number.is_some_and(|next| number > next);
+        self.next_number = Some(number.saturating_add(1));
         if self.began_ns.is_none() {
             self.began_ns = Some(begin_ns);
             (self.from_ns, self.now_ns) = (begin_ns, begin_ns);
@@ -128,8 +133,11 @@ impl Log {
         if let Some(&(outer, _)) = self.open.last() {
             self.spend(begin_ns, outer);
         } else if begin_ns > self.now_ns {
-            let gap = self.own(Cell::Computing { after: self.last_place, before: place }, cells);
-            self.spend(begin_ns, gap);
+            let (after, before) = (self.last_place, place);
+            let between =
+                if are_missing { Cell::NotRecorded { after, before } } else { Cell::Computing { after, before } };
+            let between = self.own(between, cells);
+            self.spend(begin_ns, between);
         }
         let own = self.own(Cell::Calling(place), cells);
         self.open.push((own, end_ns));
@@ -183,9 +191,10 @@ impl Log {
         self.began_ns
     }
 
-    /// From the first call to where it has come.
-    pub(super) fn total_ns(&self) -> u64 {
-        self.totals.iter().sum()
+    /// From the first call to where it has come, of what was recorded.
+    pub(super) fn recorded_ns(&self) -> u64 {
+        let own = self.own.iter().filter(|(cell, _)| !matches!(cell, Cell::NotRecorded { .. }));
+        own.filter_map(|(_, &own)| self.totals.get(own as usize)).sum()
     }
 
     /// When the first spell begins that is there.
@@ -328,11 +337,11 @@ mod tests {
     fn time_in_a_call_inside_another_is_the_inner_ones() {
         let cells = Cells::default();
         let mut log = Log::default();
-        log.call(100, 200, 0, &cells);
-        log.call(300, 900, 1, &cells);
-        log.call(400, 500, 2, &cells);
-        log.call(600, 700, 2, &cells);
-        log.call(1000, 1100, 0, &cells);
+        log.call(0, (100, 200), 0, &cells);
+        log.call(1, (300, 900), 1, &cells);
+        log.call(2, (400, 500), 2, &cells);
+        log.call(3, (600, 700), 2, &cells);
+        log.call(4, (1000, 1100), 0, &cells);
         log.leave_until(2000);
         let number = |cell| cells.cell(cell);
         let computing = |after, before| number(Cell::Computing { after, before });
@@ -353,11 +362,27 @@ mod tests {
     }
 
     #[test]
+    fn time_in_which_calls_are_missing_is_no_computing() {
+        let cells = Cells::default();
+        let mut log = Log::default();
+        log.call(7, (100, 200), 0, &cells);
+        log.call(8, (300, 400), 0, &cells);
+        log.call(90, (900, 950), 0, &cells);
+        log.leave_until(1000);
+        let between = [
+            (cells.cell(Cell::Calling(0)), 250),
+            (cells.cell(Cell::Computing { after: 0, before: 0 }), 100),
+            (cells.cell(Cell::NotRecorded { after: 0, before: 0 }), 500),
+        ];
+        assert_eq!((span(&log, 0, 1000), log.recorded_ns()), (between.to_vec(), 350));
+    }
+
+    #[test]
     fn sums_say_the_same_as_the_spells() {
         let cells = Cells::default();
         let mut log = Log::default();
         for step in 0..2000u64 {
-            log.call(step * 10, step * 10 + 3, u32::try_from(step % 7).unwrap(), &cells);
+            log.call(step, (step * 10, step * 10 + 3), u32::try_from(step % 7).unwrap(), &cells);
         }
         log.leave_until(u64::MAX);
         for (from, until) in [(0, 20_000), (5, 19_991), (1234, 17_777), (1234, 1235), (1230, 1250)] {

@@ -54,7 +54,7 @@ pub(super) fn result(outcome: &mut Outcome<'_>) -> WaitStates {
         until_ns: counts.until_ns,
         is_short: false,
         calls: counts.calls,
-        total_ns: logs.iter().map(Log::total_ns).sum(),
+        total_ns: logs.iter().map(Log::recorded_ns).sum(),
         mpi_ns: logs.iter().map(|log| log.calling_ns(is_call)).sum(),
         complete: unmatched.is_empty(),
         pending: PendingEnds::default(),
@@ -150,6 +150,9 @@ impl Outcome<'_> {
             Cell::Computing { after, before } => {
                 Activity::Computing { after: self.site(after), before: self.site(before) }
             }
+            Cell::NotRecorded { after, before } => {
+                Activity::NotRecorded { after: self.site(after), before: self.site(before) }
+            }
         })
     }
 
@@ -225,15 +228,17 @@ impl Outcome<'_> {
     /// By activity; computing by the call that it comes after, for ranks get from there to different ones.
     fn imbalance(&self, path: &PathTime) -> Vec<ImbalanceRow> {
         let kind = |cell: u32| match self.cells.get(cell as usize) {
-            Some(&Cell::Computing { after, .. }) => (0, after),
-            Some(&Cell::Calling(place)) => (1, place),
-            None => (2, 0),
+            Some(&Cell::Computing { after, .. }) => Some((0, after)),
+            Some(&Cell::Calling(place)) => Some((1, place)),
+            // What it was, nobody knows.
+            Some(Cell::NotRecorded { .. }) | None => None,
         };
         let mut on_path: HashMap<(u8, u32), OnPath> = HashMap::new();
         for (&(_, cell), &ns) in path {
             let Some(activity) = self.activity(cell).filter(|_| ns > 0) else { continue };
             let dearest = (ns, Reverse(activity));
-            let row = on_path.entry(kind(cell)).or_insert(OnPath { ns: 0, dearest });
+            let Some(kind) = kind(cell) else { continue };
+            let row = on_path.entry(kind).or_insert(OnPath { ns: 0, dearest });
             row.ns += ns;
             row.dearest = dearest.max(row.dearest);
         }
@@ -244,7 +249,9 @@ impl Outcome<'_> {
         for log in &active {
             let mut own: HashMap<(u8, u32), u64> = HashMap::new();
             for (cell, ns) in log.working() {
-                *own.entry(kind(cell)).or_insert(0) += ns;
+                if let Some(kind) = kind(cell) {
+                    *own.entry(kind).or_insert(0) += ns;
+                }
             }
             for (&kind, &ns) in &own {
                 *mean.entry(kind).or_insert(0.0) += ns as f64 / active.len() as f64;

@@ -46,19 +46,35 @@ pub(super) fn wait_states_of_profile(states: &WaitStates, options: &TextOptions)
 }
 
 fn summary(states: &WaitStates) -> String {
+    let ends = &states.unmatched;
+    let matched = ends.matched_messages.saturating_mul(2).saturating_add(ends.matched_collective_calls);
+    let unmatched = ends.unmatched_ends();
     let waited =
         states.waits.iter().filter(|row| row.kind.is_waiting()).fold(0u64, |sum, row| sum.saturating_add(row.ns));
     let mut text = format!(
-        "{} calls in {}{}; {} waiting for others, which is {} of the time and {} of the time in MPI\n",
+        "{} calls in {}{}; {}{} waiting for others, which is {} of the time and {} of the time in MPI\n",
         count(states.calls),
         if states.is_short { "the last " } else { "" },
         ns(states.span_ns()),
+        if unmatched > 0 { "at least " } else { "" },
         ns(waited),
         share(waited, states.total_ns),
         share(waited, states.mpi_ns),
     );
+    if unmatched > 0 {
+        _ = writeln!(
+            text,
+            "{} of {} ends of messages and calls of collectives were matched; what the others have waited for is not known.",
+            count(matched),
+            count(matched.saturating_add(unmatched)),
+        );
+    }
     if states.waits.is_empty() {
-        text += "Nobody has waited for anybody.\n";
+        text += if unmatched > 0 {
+            "Those that were matched have waited for nobody.\n"
+        } else {
+            "Nobody has waited for anybody.\n"
+        };
     }
     text
 }
@@ -168,6 +184,9 @@ fn does(states: &WaitStates, activity: Activity) -> String {
     match activity {
         Activity::Computing { after, before } => format!("computes longer {}", between(states, after, before)),
         Activity::Calling { site } => format!("is longer in {}", call(states, site)),
+        Activity::NotRecorded { after, before } => {
+            format!("takes longer for what was not recorded {}", between(states, after, before))
+        }
         Activity::Waiting { site } => format!("waits itself in {}", call(states, site)),
     }
 }
@@ -177,6 +196,7 @@ fn activity(states: &WaitStates, activity: Activity) -> String {
     match activity {
         Activity::Computing { after, before } => format!("computing {}", between(states, after, before)),
         Activity::Calling { site } => call(states, site),
+        Activity::NotRecorded { after, before } => format!("not recorded {}", between(states, after, before)),
         Activity::Waiting { site } => format!("waiting in {}", call(states, site)),
     }
 }
@@ -357,7 +377,7 @@ fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
         (
             ends.unsure,
             "sends and receives whose order was not sure: calls are missing, or messages may have been on their way when recording \
-             began, until all had met in a barrier or the like",
+             began, and no waiting has told which belong together",
         ),
         (ends.contradictions, "pairs of sends and receives that do not fit together"),
         (
@@ -487,7 +507,8 @@ mod tests {
     fn tables_say_what_is_missing() {
         let text = wait_states(&sample(), &TextOptions::default());
         for line in [
-            "12,345 calls in 10.0 s; 4.10 s waiting for others, which is 10.2 % of the time and 20.5 % of the time in MPI",
+            "12,345 calls in 10.0 s; at least 4.10 s waiting for others, which is 10.2 % of the time and 20.5 % of the time in MPI",
+            "0 of 2 ends of messages and calls of collectives were matched; what the others have waited for is not known.",
             "  of that wrong order, other sources",
             "           2 sends whose receive is not in the trace",
             "Not matched yet\n           3 receives that have got nothing\n           1 calls that are over",

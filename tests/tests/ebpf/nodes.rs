@@ -27,7 +27,7 @@ use crate::{
     check::{complete, expect_counts, expect_row, expect_rows, functions},
     hang::expect_documented,
     view,
-    waits::expect_all_sure_matched,
+    waits::expect_what_is_sure,
 };
 
 /// What starts a command on a node. A node's ranks are in a file of its name; of what the agent there is asked for, they take the place of
@@ -260,7 +260,7 @@ fn waits(mpi: Mpi) -> Result<(), Failed> {
     job.wait()?.success()?;
     let ended = profiler.wait()?;
     complete(&ended)?;
-    expect_all_sure_matched(&wait_states(&ended.stdout.join("\n"))?, RANKS.into(), ITERATIONS)
+    expect_what_is_sure(&wait_states(&ended.stdout.join("\n"))?, RANKS.into(), ITERATIONS)
 }
 
 /// One connection is all that is permitted: the first node that answers starts the agents of the others.

@@ -62,15 +62,39 @@ pub struct Member {
 }
 
 impl Member {
-    /// Whether its call, of a function that all of them have called, may be the next one of what others are in still, the first of whom has come at
-    /// `first_ns`: then it has left that one since. `passed`: its call before, if any was seen.
-    fn may_be_ahead(&self, function: FunctionId, passed: Option<&Passed>, first_ns: u64, within_ns: u64) -> bool {
-        let is_before = |ns: u64| ns.saturating_add(within_ns) <= first_ns;
+    /// From when to when it was surely in no call of that function over the communicator: since it has left the one before, and until it has come to
+    /// this one. `passed`: its call before, if any was seen.
+    fn outside(&self, function: FunctionId, passed: Option<&Passed>) -> (u64, u64) {
+        let entry_ns = self.call.entry_ns;
         match passed.filter(|passed| passed.gaps == self.gaps) {
-            Some(passed) => passed.function == function && !is_before(passed.return_ns),
-            None => self.began_before || self.call.entry_ns != first_ns && !is_before(self.known_ns),
+            Some(passed) if passed.function == function => (passed.return_ns, entry_ns),
+            Some(_) => (0, entry_ns),
+            // Since when it has been in it, nobody knows.
+            None if self.began_before => (entry_ns, 0),
+            None => (self.known_ns.min(entry_ns), entry_ns),
         }
     }
+}
+
+/// Whether the calls of all members, of a function in which everybody waits for everybody, may be two of them: some are still in the one, and others, who
+/// have left it, in the next. Then there was a moment, when the last of the former came, at which everybody was in the one. `outside`: of each member, from when to
+/// when it was in neither.
+fn may_be_two(mut outside: Vec<(u64, u64)>, within_ns: u64) -> bool {
+    let mut moments: Vec<u64> = outside.iter().map(|&(_, entry_ns)| entry_ns).collect();
+    moments.sort_unstable();
+    outside.sort_unstable();
+    let last_left_ns = outside.last().map_or(0, |&(left_ns, _)| left_ns.saturating_add(within_ns));
+    let (mut rest, mut latest_ns) = (outside.as_slice(), 0);
+    moments.into_iter().any(|moment_ns| {
+        while let Some((&(left_ns, entry_ns), others)) = rest.split_first()
+            && left_ns.saturating_add(within_ns) < moment_ns
+        {
+            latest_ns = latest_ns.max(entry_ns.saturating_sub(within_ns));
+            rest = others;
+        }
+        // Nobody was outside, and somebody had not left.
+        latest_ns <= moment_ns && moment_ns <= last_left_ns
+    })
 }
 
 /// That a member has completed a collective that did not block.
@@ -571,9 +595,9 @@ impl StreamState {
             instance.synchronises() && before.zip(first_ns).is_some_and(|(before, first)| before < first)
         };
         let are_in_the_same = || {
-            let (first_ns, within_ns) = (first_ns.unwrap_or(0), instance.within_ns.unwrap_or(0));
-            let mut all = instance.members.iter().zip(&self.passed);
-            all.all(|(member, passed)| !member.may_be_ahead(function, passed.as_ref(), first_ns, within_ns))
+            let all = instance.members.iter().zip(&self.passed);
+            let outside = all.map(|(member, passed)| member.outside(function, passed.as_ref())).collect();
+            !may_be_two(outside, instance.within_ns.unwrap_or(0))
         };
         instance.is_seen_to_synchronise() && are_in_the_same() || is_apart()
     }

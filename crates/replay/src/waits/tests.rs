@@ -625,6 +625,28 @@ fn receives_that_are_always_posted_a_step_before_get_what_they_wait_for() {
 }
 
 #[test]
+fn barriers_that_come_one_behind_the_other_are_told_apart_by_who_was_outside_between() {
+    let mut made = HandMade::of_ranks(3);
+    made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
+    // Rank 2 was in the first barrier when recording began; ranks 0 and 1 come to the next ones before others have left the one before.
+    let of_ranks = [
+        vec![(70, 345), (352, 688), (690, 8011)],
+        vec![(171, 394), (397, 700), (702, 8012)],
+        vec![(507, 657), (792, 8005)],
+    ];
+    for (rank, barriers) in (0..).zip(of_ranks) {
+        if rank == 2 {
+            made.add(rank, call("MPI_Send", 380, 390).to(0, 0, 8));
+        }
+        for (entry, leave) in barriers {
+            made.add(rank, call("MPI_Barrier", entry, leave).over(HandMade::WORLD));
+        }
+    }
+    let ends = analysed(&made).unmatched;
+    assert_eq!((ends.matched_collective_calls, ends.incomplete_collective_calls), (6, 2), "{ends:?}");
+}
+
+#[test]
 fn messages_that_wait_for_their_receives_tell_which_they_are() {
     let states = steps(
         |step| sent(10_000 * step + 1000, 10_000 * step + 5100),

@@ -123,6 +123,8 @@ pub(in crate::session) struct Tracing {
     waits: Option<Latest>,
     /// The latest calls, where waits are looked for.
     window: Option<Arc<Window>>,
+    /// They are in memory only, until somebody wants them.
+    is_flight: bool,
 }
 
 impl fmt::Debug for Tracing {
@@ -177,7 +179,8 @@ impl Tracing {
         let thread = Builder::new().name("trace".into()).spawn(recording).map_err(TraceError::Thread)?;
         let (path, ranks) = (options.to.path().map(Path::to_owned), options.ranks.clone());
         let is_by_name = !options.selection.communicators.is_empty();
-        Ok(Self { path, ranks, is_by_name, to, shared, thread, sites: Vec::new(), waits: latest, window })
+        let is_flight = matches!(options.when, When::Flight(_));
+        Ok(Self { path, ranks, is_by_name, to, shared, thread, sites: Vec::new(), waits: latest, window, is_flight })
     }
 
     /// What is kept in memory is to be written down by whoever keeps it elsewhere.
@@ -195,9 +198,9 @@ impl Tracing {
         self.window.clone()
     }
 
-    /// Whether somebody waits for call sites to be named.
+    /// Whether somebody waits for call sites to be named, or may at any time.
     pub(in crate::session) fn is_looked_at(&self) -> bool {
-        self.waits.is_some() || self.window.is_some()
+        self.waits.is_some() || self.window.is_some() || self.is_flight
     }
 
     /// Whether calls of a rank are to be recorded.
@@ -255,8 +258,8 @@ impl Tracing {
         for site in self.sites.iter_mut().filter(|site| !site.is_final) {
             let Some((found, is_final)) = find(site.place.process, site.place.address) else { continue };
             site.is_final = is_final;
-            if site.said.as_ref() != Some(&found) {
-                let _ = self.to.send(Message::Site(site.place.id, found.clone()));
+            if is_final || site.said.as_ref() != Some(&found) {
+                let _ = self.to.send(Message::Site(site.place.id, found.clone(), is_final));
                 site.said = Some(found);
             }
         }

@@ -1,6 +1,7 @@
 //! The thread that reads rings and writes the trace: whatever else mpiprobe does, rings must not be full.
 
 use std::{
+    collections::HashSet,
     io,
     sync::{
         Arc, Mutex, PoisonError,
@@ -77,7 +78,8 @@ pub(super) enum Message {
     Failed(String),
     /// What is kept in memory is to be written down.
     Dump(Asked),
-    Site(SiteId, CallSite),
+    /// With whether that is all that will be known.
+    Site(SiteId, CallSite, bool),
     /// Nothing more is to be written down; is answered when all has been read.
     Stop(Sender<()>),
     Finish,
@@ -184,6 +186,9 @@ pub(super) struct Worker {
     trouble: Option<String>,
     pressure: Pressure,
     live: Option<Live>,
+    /// Call sites of which not all is known yet, if anybody may wait for that; and since when somebody does.
+    unnamed: HashSet<SiteId>,
+    names_wanted_since: Option<Instant>,
 }
 
 /// Who looks at calls while they are recorded, and how far it can be known what has happened.
@@ -252,6 +257,8 @@ impl Worker {
             trouble: None,
             pressure: Pressure::default(),
             live,
+            unnamed: HashSet::new(),
+            names_wanted_since: None,
         }
     }
 
@@ -309,7 +316,12 @@ impl Worker {
                     flight.ask(asked);
                 }
             }
-            Message::Site(id, site) => self.recorder.define_site(id, site),
+            Message::Site(id, site, is_final) => {
+                self.recorder.define_site(id, site);
+                if is_final {
+                    self.unnamed.remove(&id);
+                }
+            }
             Message::Stop(answer) => {
                 self.stop();
                 // Nobody may wait for it any more.
@@ -439,9 +451,25 @@ impl Worker {
             let is_long = |event: &Event| event.time_ns() <= now_ns.saturating_sub(long_ns);
             flight.note_quiet(open.iter().filter(|(_, event)| is_long(event)).count());
         }
-        if flight.is_due(false) {
+        if flight.is_due(false) && self.are_open_calls_named() {
             self.dump();
         }
+    }
+
+    /// Whether it is known by now where the calls were made that are open, or was waited for long enough: that is where a job hangs.
+    fn are_open_calls_named(&mut self) -> bool {
+        const PATIENCE: Duration = Duration::from_secs(2);
+        let since = *self.names_wanted_since.get_or_insert_with(|| {
+            // They may come from places that no other call has.
+            self.recorder.open_calls(monotonic_ns());
+            Instant::now()
+        });
+        self.give_sites();
+        let are_named = self.unnamed.is_empty() || since.elapsed() >= PATIENCE;
+        if are_named {
+            self.names_wanted_since = None;
+        }
+        are_named
     }
 
     /// All that has been called by now, and is not too old.
@@ -583,6 +611,9 @@ impl Worker {
     fn give_sites(&mut self) {
         let new = self.recorder.take_new_sites();
         if !new.is_empty() {
+            if self.flight.is_some() {
+                self.unnamed.extend(new.iter().map(|site| site.id));
+            }
             self.shared.lock().unwrap_or_else(PoisonError::into_inner).new_sites.extend(new);
         }
     }

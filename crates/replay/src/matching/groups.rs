@@ -61,40 +61,70 @@ pub struct Member {
     began_before: bool,
 }
 
-impl Member {
-    /// From when to when it was surely in no call of that function over the communicator: since it has left the one before, and until it has come to
-    /// this one. `passed`: its call before, if any was seen.
-    fn outside(&self, function: FunctionId, passed: Option<&Passed>) -> (u64, u64) {
-        let entry_ns = self.call.entry_ns;
-        match passed.filter(|passed| passed.gaps == self.gaps) {
-            Some(passed) if passed.function == function => (passed.return_ns, entry_ns),
-            Some(_) => (0, entry_ns),
+/// What is known of a member around its call of a function in which everybody waits for everybody.
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_field_names, reason = "the unit")]
+struct Around {
+    /// It may have been in the call before until then.
+    left_ns: u64,
+    /// It has come to this one then, or before that.
+    entry_ns: u64,
+    return_ns: u64,
+}
+
+impl Around {
+    /// `passed`: the member's call before, if any was seen.
+    fn of(member: &Member, function: FunctionId, passed: Option<&Passed>) -> Self {
+        let CallAt { entry_ns, return_ns, .. } = member.call;
+        let (left_ns, entry_ns) = match passed.filter(|passed| passed.gaps == member.gaps) {
+            Some(passed) => (if passed.function == function { passed.return_ns } else { 0 }, entry_ns),
             // Since when it has been in it, nobody knows.
-            None if self.began_before => (entry_ns, 0),
-            None => (self.known_ns.min(entry_ns), entry_ns),
-        }
+            None if member.began_before => (entry_ns, 0),
+            None => (member.known_ns.min(entry_ns), entry_ns),
+        };
+        Self { left_ns, entry_ns, return_ns }
+    }
+
+    /// Whether the calls of all members may be two: some are in the one, and others, who have left it, in the next. Then there was a moment, when the last of the
+    /// former came, at which everybody was in the one; and nobody has left the next before all of the former had left the one.
+    fn may_be_two(all: &[Self], within_ns: u64) -> bool {
+        all.iter().any(|last| {
+            let moment_ns = last.entry_ns;
+            let (mut in_one, mut in_next, mut in_any) = (Span::NONE, Span::NONE, Span::NONE);
+            for one in all {
+                let may_be_next = one.left_ns.saturating_add(within_ns) >= moment_ns;
+                let may_be_one = one.entry_ns <= moment_ns.saturating_add(within_ns);
+                match (may_be_one, may_be_next) {
+                    (false, false) => return false,
+                    (true, false) => in_one.add(one.return_ns),
+                    (false, true) => in_next.add(one.return_ns),
+                    (true, true) => in_any.add(one.return_ns),
+                }
+            }
+            let (of_one, of_next) = (in_one.count, in_next.count);
+            // Those who may be in either are where they fit.
+            let last_of_one = if of_one > 0 { in_one.last_ns } else { in_any.first_ns };
+            let first_of_next = if of_next > 0 { in_next.first_ns } else { in_any.last_ns };
+            let missing = u32::from(of_one == 0) + u32::from(of_next == 0);
+            in_any.count >= missing && last_of_one <= first_of_next.saturating_add(within_ns)
+        })
     }
 }
 
-/// Whether the calls of all members, of a function in which everybody waits for everybody, may be two of them: some are still in the one, and others, who
-/// have left it, in the next. Then there was a moment, when the last of the former came, at which everybody was in the one. `outside`: of each member, from when to
-/// when it was in neither.
-fn may_be_two(mut outside: Vec<(u64, u64)>, within_ns: u64) -> bool {
-    let mut moments: Vec<u64> = outside.iter().map(|&(_, entry_ns)| entry_ns).collect();
-    moments.sort_unstable();
-    outside.sort_unstable();
-    let last_left_ns = outside.last().map_or(0, |&(left_ns, _)| left_ns.saturating_add(within_ns));
-    let (mut rest, mut latest_ns) = (outside.as_slice(), 0);
-    moments.into_iter().any(|moment_ns| {
-        while let Some((&(left_ns, entry_ns), others)) = rest.split_first()
-            && left_ns.saturating_add(within_ns) < moment_ns
-        {
-            latest_ns = latest_ns.max(entry_ns.saturating_sub(within_ns));
-            rest = others;
-        }
-        // Nobody was outside, and somebody had not left.
-        latest_ns <= moment_ns && moment_ns <= last_left_ns
-    })
+/// The first and the last of some times.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    first_ns: u64,
+    last_ns: u64,
+    count: u32,
+}
+
+impl Span {
+    const NONE: Self = Self { first_ns: u64::MAX, last_ns: 0, count: 0 };
+
+    fn add(&mut self, ns: u64) {
+        *self = Self { first_ns: self.first_ns.min(ns), last_ns: self.last_ns.max(ns), count: self.count + 1 };
+    }
 }
 
 /// That a member has completed a collective that did not block.
@@ -596,8 +626,9 @@ impl StreamState {
         };
         let are_in_the_same = || {
             let all = instance.members.iter().zip(&self.passed);
-            let outside = all.map(|(member, passed)| member.outside(function, passed.as_ref())).collect();
-            !may_be_two(outside, instance.within_ns.unwrap_or(0))
+            let around: Vec<Around> =
+                all.map(|(member, passed)| Around::of(member, function, passed.as_ref())).collect();
+            !Around::may_be_two(&around, instance.within_ns.unwrap_or(0))
         };
         instance.is_seen_to_synchronise() && are_in_the_same() || is_apart()
     }

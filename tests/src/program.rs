@@ -135,6 +135,8 @@ pub const COMMUNICATOR_THREADS: Program = program("communicator_threads", Langua
 pub const BETWEEN_GROUPS: Program = program("between_groups", Language::C, &["between_groups.c"]);
 /// One-sided communication, with epochs of whom it is for. Three ranks.
 pub const EPOCHS: Program = program("epochs", Language::C, &["epochs.c"]);
+/// One-sided communication with locks: three ranks.
+pub const LOCKS: Program = program("locks", Language::C, &["locks.c"]);
 /// Ranks that spawn as many more. Two ranks.
 pub const SPAWNS: Program = program("spawns", Language::C, &["spawns.c"]);
 /// Communicators that were made long ago, over which nothing synchronises. Four ranks.

@@ -28,6 +28,7 @@ pub fn checks(mpi: Mpi) -> Vec<(&'static str, Check)> {
         ("waits_over_communicators_in_any_order", communicators_agree),
         ("waits_over_communicators_that_threads_make", communicators_of_threads_agree),
         ("waits_in_epochs", epochs_agree),
+        ("waits_for_locks", locks_agree),
         ("waits_between_two_groups", groups_agree),
         ("waits_without_what_completes_requests", unseen_completions_are_counted),
         ("waits_where_counting_was_off", switched_off_agrees),
@@ -288,6 +289,24 @@ fn epochs_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// `locks`: whoever asks for a lock waits for the one that has it, by the whole time for which it is kept.
+fn locks_agree(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    const RANKS: u32 = 3;
+    const STEPS: u64 = 10;
+    const KEPT_NS: u64 = 5_000_000;
+    let states = job_agrees(Job::builder(mpi, program::LOCKS).ranks(RANKS), engine)?;
+    expect_all_matched(&states, 3 * STEPS, u64::from(RANKS) * 4)?;
+    let rows = states.get("waits").and_then(Value::as_array).into_iter().flatten();
+    let of_locks = rows.filter(|row| row.get("kind") == Some(&"lock-contention".into()));
+    let sum = |name: &str| of_locks.clone().filter_map(|row| row.get(name)?.as_u64()).sum::<u64>();
+    // On a machine that has much to do, it may be given up before it is asked for.
+    let (count, ns) = (sum("count"), sum("ns"));
+    if (1..=STEPS).contains(&count) && ns > KEPT_NS / 4 && waits_for(&states, "lock-contention", 1) {
+        return Ok(());
+    }
+    Err(format!("{count} waits for locks, {ns} ns: {:?}", states.get("waits")).into())
 }
 
 /// `spawns`: each world has its own collectives and messages. What is called over both is of a group that is not known.

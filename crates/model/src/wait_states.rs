@@ -39,12 +39,16 @@ pub enum WaitKind {
     LatePost,
     /// Whoever has exposed a window waits until those that access it have completed that (`MPI_Win_complete`).
     EarlyWait,
+    /// Whoever needs a lock of a window waits until another one begins to give it up (`MPI_Win_unlock`).
+    LockContention,
+    /// A one-sided call waits until its target calls MPI.
+    Progress,
     InitCompletion,
     Finalize,
 }
 
 impl WaitKind {
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::LateSender,
         Self::LateReceiver,
         Self::Barrier,
@@ -60,6 +64,8 @@ impl WaitKind {
         Self::Window,
         Self::LatePost,
         Self::EarlyWait,
+        Self::LockContention,
+        Self::Progress,
         Self::InitCompletion,
         Self::Finalize,
     ];
@@ -82,6 +88,8 @@ impl WaitKind {
             Self::Window => "wait at windows",
             Self::LatePost => "late post",
             Self::EarlyWait => "early wait",
+            Self::LockContention => "lock contention",
+            Self::Progress => "wait for progress",
             Self::InitCompletion => "init completion",
             Self::Finalize => "wait at finalize",
         }
@@ -179,6 +187,12 @@ pub struct WaitRow {
     /// Of late senders, what would not have been if messages had been received in the order in which they were sent.
     pub wrong_order_same_source_ns: u64,
     pub wrong_order_other_source_ns: u64,
+    /// Of waits at fences, what was over with the last access to the process's own part of the window.
+    #[serde(default)]
+    pub early_fence_ns: u64,
+    /// Of early waits, what came after the last access.
+    #[serde(default)]
+    pub late_complete_ns: u64,
     /// Of that time, what others were busy with meanwhile; most first.
     pub caused_by: Vec<CauseRow>,
     /// What is left: less was found than was waited, or no cause was looked for.

@@ -12,7 +12,7 @@ use super::{
         Communicator, CommunicatorId, CommunicatorKind, Definitions, Location, LocationId, Losses, Node, NodeId,
         Process, ProcessId, SiteId,
     },
-    event::{Bytes, Call, Change, Event, Object, Partner, RequestChange, RequestId, Root, Transfer},
+    event::{Bytes, Call, Change, Event, Lock, Object, Partner, RequestChange, RequestId, Root, Target, Transfer},
     part::Part,
     source::{Parts, Trace},
     span::Span,
@@ -480,6 +480,14 @@ impl Call {
     pub fn rooted(mut self, rank: u32) -> Self {
         self.operation.communicator.get_or_insert(HandMade::WORLD);
         self.operation.root = Some(Root::Rank(rank));
+        self
+    }
+
+    /// A one-sided call that moves nothing: about whose part of the window it is, and how it locks it.
+    #[must_use]
+    pub fn about(mut self, rank: u32, lock: Option<Lock>) -> Self {
+        self.operation.communicator.get_or_insert(HandMade::WORLD);
+        self.operation.target = Some(Target { partner: Partner::Rank(rank), lock });
         self
     }
 

@@ -35,8 +35,8 @@ pub(super) struct EpochCall {
 pub(crate) enum EpochNeed {
     /// The target's `MPI_Win_post`.
     Post,
-    /// The last `MPI_Win_complete` of those that have accessed the window.
-    Complete,
+    /// The last `MPI_Win_complete` of those that have accessed the window, the last access of whom was over then, ns.
+    Complete { accessed_ns: u64 },
 }
 
 /// A call of an epoch that another one was needed for, which was entered while it ran.
@@ -57,6 +57,8 @@ struct Exposure {
     end_ns: Option<u64>,
     /// The epoch of those that belong to it that was completed last.
     last: Option<CallAt>,
+    /// When the last access of those was over, ns.
+    accessed_ns: u64,
 }
 
 #[derive(Debug)]
@@ -64,6 +66,8 @@ struct Access {
     target: ProcessId,
     /// The first one.
     call: CallAt,
+    /// When the last one was over, ns.
+    last_ns: u64,
     exposed: Exposed,
 }
 
@@ -102,6 +106,8 @@ struct Window {
     had: HashMap<(ProcessId, ProcessId), u64>,
     /// Those that others have accessed of whose clocks nothing is known.
     apart: HashSet<ProcessId>,
+    /// By target: when the last access was over, ns.
+    accessed_ns: HashMap<ProcessId, u64>,
 }
 
 /// Of all windows.
@@ -131,7 +137,7 @@ impl Epochs {
     pub(super) fn take(&mut self, process: ProcessId, window: Option<Stream>, one: EpochCall, known: &Known) {
         let EpochCall { step, call, gaps, .. } = one;
         let Some(common) = window else {
-            self.counts.epochs += u64::from(matches!(step, Step::Start | Step::Post));
+            self.counts.epochs += u64::from(matches!(step, Step::Start | Step::Post | Step::Lock { .. }));
             return;
         };
         let Self { windows, waits, counts, between_clocks, .. } = self;
@@ -142,10 +148,14 @@ impl Epochs {
                 counts.epochs += u64::from(window.open.insert(process, epoch).is_some());
             }
             Step::Access(target) => {
-                if let Some(epoch) = window.open.get_mut(&process)
-                    && !epoch.accesses.iter().any(|access| access.target == target)
-                {
-                    epoch.accesses.push(Access { target, call, exposed: Exposed::NotYet });
+                window.accessed(target, call.return_ns);
+                if let Some(epoch) = window.open.get_mut(&process) {
+                    if let Some(access) = epoch.accesses.iter_mut().find(|access| access.target == target) {
+                        access.last_ns = access.last_ns.max(call.return_ns);
+                    } else {
+                        let (last_ns, exposed) = (call.return_ns, Exposed::NotYet);
+                        epoch.accesses.push(Access { target, call, last_ns, exposed });
+                    }
                 }
             }
             Step::Complete => {
@@ -156,7 +166,7 @@ impl Epochs {
                 }
                 let mut epoch = Epoch { complete: Some(call), ..epoch };
                 for access in &mut epoch.accesses {
-                    access.exposed = window.belongs(process, access.target, &call, known);
+                    access.exposed = window.belongs(process, access, &call, known);
                 }
                 *between_clocks += u64::from(epoch.accesses.iter().any(|access| access.exposed == Exposed::Apart));
                 if epoch.is_settled() {
@@ -170,6 +180,7 @@ impl Epochs {
                 }
             }
             Step::Post => window.post(process, call, known, waits),
+            Step::Lock { .. } | Step::Unlock(_) | Step::Flush { .. } => {}
             Step::Wait => {
                 let exposures = window.exposures.get_mut(&process);
                 if let Some(last) = exposures.and_then(VecDeque::back_mut).filter(|last| last.end_ns.is_none()) {
@@ -177,6 +188,12 @@ impl Epochs {
                 }
             }
         }
+    }
+
+    /// When the last access to each member's part of a window was over, of those that were taken by now, ns; 0: there was none. They begin anew.
+    pub(super) fn take_accessed(&mut self, window: Stream, members: impl Iterator<Item = ProcessId>) -> Vec<u64> {
+        let Some(window) = self.windows.get_mut(&window) else { return Vec::new() };
+        members.map(|member| window.accessed_ns.remove(&member).unwrap_or(0)).collect()
     }
 
     /// All calls that begin before that time have been taken.
@@ -200,7 +217,8 @@ impl Epochs {
                 }
                 match (first.wait, first.last) {
                     (Some(call), Some(other)) => {
-                        self.waits.push(EpochWait { need: EpochNeed::Complete, call, other });
+                        let accessed_ns = first.accessed_ns;
+                        self.waits.push(EpochWait { need: EpochNeed::Complete { accessed_ns }, call, other });
                     }
                     (_, None) if apart.contains(&process) => self.between_clocks += 1,
                     (_, None) => self.counts.epochs += 1,
@@ -228,6 +246,11 @@ impl Epochs {
 }
 
 impl Window {
+    fn accessed(&mut self, target: ProcessId, ns: u64) {
+        let last_ns = self.accessed_ns.entry(target).or_insert(0);
+        *last_ns = ns.max(*last_ns);
+    }
+
     /// Epochs and exposures that nobody has anything to do with.
     fn left(&self) -> u64 {
         let exposures = self.exposures.values().flatten().filter(|exposure| exposure.last.is_none()).count();
@@ -235,7 +258,8 @@ impl Window {
     }
 
     /// The exposure of a target that an epoch belongs to which is complete.
-    fn belongs(&mut self, origin: ProcessId, target: ProcessId, complete: &CallAt, known: &Known) -> Exposed {
+    fn belongs(&mut self, origin: ProcessId, access: &Access, complete: &CallAt, known: &Known) -> Exposed {
+        let target = access.target;
         let Some(slack_ns) = known.within_ns(&[origin, target]) else {
             self.apart.insert(target);
             return Exposed::Apart;
@@ -248,6 +272,7 @@ impl Window {
         });
         let Some(exposure) = exposure else { return Exposed::NotYet };
         *had = exposure.number + 1;
+        exposure.accessed_ns = exposure.accessed_ns.max(access.last_ns);
         if exposure.last.is_none_or(|last| last.entry_ns < complete.entry_ns) {
             exposure.last = Some(*complete);
         }
@@ -261,7 +286,14 @@ impl Window {
             // However it has ended: `MPI_Win_test` may have said so.
             last.end_ns.get_or_insert(call.entry_ns);
         }
-        exposures.push_back(Exposure { number: *number, post: call, wait: None, end_ns: None, last: None });
+        exposures.push_back(Exposure {
+            number: *number,
+            post: call,
+            wait: None,
+            end_ns: None,
+            last: None,
+            accessed_ns: 0,
+        });
         *number += 1;
         // Those that were complete, or about to be, and have waited for it.
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -269,7 +301,7 @@ impl Window {
             let is_left = |access: &&mut Access| access.target == process && access.exposed == Exposed::NotYet;
             let access = epoch.accesses.iter_mut().find(is_left);
             if let Some((access, complete)) = access.zip(epoch.complete) {
-                access.exposed = self.belongs(*origin, process, &complete, known);
+                access.exposed = self.belongs(*origin, access, &complete, known);
             }
             let is_settled = epoch.is_settled();
             if is_settled {

@@ -23,6 +23,8 @@ pub struct Instance {
     pub pattern: Pattern,
     /// Over which communicator, if it is over one.
     pub communicator: Option<CommunicatorId>,
+    /// What all together call the window or file that it is over.
+    pub(super) object: Option<Stream>,
     pub kind: InstanceKind,
     /// It is complete at the return of the calls.
     pub is_blocking: bool,
@@ -690,6 +692,7 @@ impl StreamState {
         Instance {
             pattern: first.joint.pattern,
             communicator,
+            object: matches!(self.stream, Stream::Window(_) | Stream::File(_)).then_some(self.stream),
             kind,
             is_blocking: first.is_blocking,
             members: members.collect(),

@@ -5,10 +5,11 @@ use std::{mem, sync::Arc};
 use mpiprobe_trace::{Definitions, LocationId, ProcessId};
 
 use super::{
-    call::{Done, Pending, Unmatched},
+    call::{CallAt, Done, Pending, Unmatched},
     epochs::{EpochWait, Epochs},
     groups::{Groups, Instance, InstanceDone},
     inbound::{Gap, Met},
+    locks::{LockWait, Locks, PassiveCall},
     meaning::{ChannelNames, Known},
     process::{Around, ProcessReplay},
 };
@@ -31,6 +32,8 @@ pub struct Matcher {
     processes: Vec<ProcessReplay>,
     groups: Groups,
     epochs: Epochs,
+    locks: Locks,
+    fenced: Vec<(CallAt, u64)>,
 }
 
 /// Kinds of ends.
@@ -51,6 +54,11 @@ pub struct Matched<'a> {
     pub instances_done: &'a [InstanceDone],
     /// Calls of epochs that have needed others of other processes.
     pub(crate) epochs: &'a [EpochWait],
+    /// One-sided calls that have waited for locks, and those that may have waited for their target.
+    pub(crate) locks: &'a [LockWait],
+    pub(crate) passive: &'a [PassiveCall],
+    /// Fences, with the time when the last access to the process's own part of the window was over, ns.
+    pub(crate) fenced: &'a [(CallAt, u64)],
 }
 
 impl<'a> Matched<'a> {
@@ -83,6 +91,8 @@ impl Matcher {
             processes: Vec::new(),
             groups: Groups::default(),
             epochs: Epochs::default(),
+            locks: Locks::default(),
+            fenced: Vec::new(),
         }
     }
 
@@ -130,19 +140,53 @@ impl Matcher {
             instances: &self.groups.formed,
             instances_done: &self.groups.done,
             epochs: &self.epochs.waits,
+            locks: &self.locks.waits,
+            passive: &self.locks.passive,
+            fenced: &self.fenced,
         }
     }
 
     /// Epochs of windows, once it is known which windows are one.
     fn step(&mut self, until_ns: u64) {
         self.epochs.waits.clear();
+        self.locks.waits.clear();
+        self.locks.passive.clear();
+        self.fenced.clear();
         let mut calls = drained(&mut self.processes, |process| &mut process.epoch_calls);
         calls.sort_by_key(|(_, one)| one.call.entry_ns);
+        let is_fence = |instance: &&Arc<Instance>| {
+            let function = instance.members.first().map(|member| member.call.function.function().name);
+            instance.object.is_some() && function == Some("MPI_Win_fence")
+        };
+        let mut fences: Vec<Arc<Instance>> = self.groups.formed.iter().filter(is_fence).map(Arc::clone).collect();
+        fences.sort_by_key(|fence| fence.overlap().0);
+        let mut fences = fences.into_iter().peekable();
         for (process, one) in calls {
-            self.epochs.take(process, self.groups.common(one.window), one, &self.known);
+            while let Some(fence) = fences.next_if(|fence| fence.overlap().0 <= one.call.entry_ns) {
+                self.fence(&fence);
+            }
+            let common = self.groups.common(one.window);
+            if let Some(common) = common {
+                self.locks.take(process, common, one.step, one.call);
+            }
+            self.epochs.take(process, common, one, &self.known);
         }
+        fences.for_each(|fence| self.fence(&fence));
         self.epochs.settle(until_ns, &self.known);
-        self.epochs.forget(&self.groups.forget_gone(), &self.known);
+        self.locks.settle(until_ns, &self.known);
+        let gone = self.groups.forget_gone();
+        self.epochs.forget(&gone, &self.known);
+        self.locks.forget(&gone);
+    }
+
+    /// All have come to a fence: the accesses before it are all that there are.
+    fn fence(&mut self, fence: &Instance) {
+        let Some(window) = fence.object else { return };
+        let accessed = self.epochs.take_accessed(window, fence.members.iter().map(|member| member.process));
+        // Of one that is told late, they may be of later epochs.
+        let until_ns = fence.overlap().0;
+        let of_members = fence.members.iter().map(|member| member.call).zip(accessed);
+        self.fenced.extend(of_members.filter(|&(call, ns)| ns > call.entry_ns && ns <= until_ns));
     }
 
     /// What each process has to say to others.
@@ -225,7 +269,8 @@ impl Matcher {
     /// When the first call began of those that are not dealt with, because others are behind, ns.
     pub(crate) fn unsettled_ns(&self) -> Option<u64> {
         let of_processes = self.processes.iter().filter_map(ProcessReplay::unsettled_ns);
-        of_processes.chain(self.groups.waiting_since_ns()).chain(self.epochs.waiting_since_ns()).min()
+        let of_windows = self.epochs.waiting_since_ns().into_iter().chain(self.locks.waiting_since_ns());
+        of_processes.chain(self.groups.waiting_since_ns()).chain(of_windows).min()
     }
 
     /// There is no more: what is left is complete, or has no other end.
@@ -263,9 +308,9 @@ impl Matcher {
         }
     }
 
-    /// Epochs between clocks that nothing compares.
+    /// One-sided communication between clocks that nothing compares: epochs, and waits for locks.
     pub(crate) fn epochs_between_clocks(&self) -> u64 {
-        self.epochs.between_clocks
+        self.epochs.between_clocks + self.locks.between_clocks
     }
 
     /// What could not be matched so far; after [`Self::finish`], at all.

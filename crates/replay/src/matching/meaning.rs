@@ -5,8 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use hashbrown::HashMap;
 use mpiprobe_functions::{Communication, FunctionId, Group, Operation as When, Pattern, Role};
 use mpiprobe_trace::{
-    Bytes, Call, Change, CommunicatorId, CommunicatorKind, Definitions, FileId, NodeId, Object, Operation, Partner,
-    ProcessId, Root, Shape, SiteId, Transfer, WindowId,
+    Bytes, Call, Change, CommunicatorId, CommunicatorKind, Definitions, FileId, Lock, NodeId, Object, Operation,
+    Partner, ProcessId, Root, Shape, SiteId, Transfer, WindowId,
 };
 
 use crate::{clock::Clocks, communication::communication};
@@ -210,7 +210,7 @@ pub(super) enum Stream {
     End(u32),
 }
 
-/// What a call does in an epoch.
+/// What a call does in an epoch of a window. Targets: `None` for all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// `MPI_Win_start`
@@ -223,6 +223,12 @@ pub(super) enum Step {
     Post,
     /// `MPI_Win_wait`
     Wait,
+    /// `MPI_Win_lock`, `MPI_Win_lock_all`; `exclusive`: `None` if it is not known.
+    Lock { target: Option<ProcessId>, exclusive: Option<bool> },
+    /// `MPI_Win_unlock`, `MPI_Win_unlock_all`
+    Unlock(Option<ProcessId>),
+    /// `MPI_Win_flush` and the like. `completes`: at the target, too.
+    Flush { target: Option<ProcessId>, completes: bool },
 }
 
 /// One end of a message, as a call names it.
@@ -463,15 +469,27 @@ impl Translator<'_> {
     /// What a call does in an epoch, if it is one-sided; `None`: it is not, or it is not known to whose data it goes.
     fn epoch(&self, operation: &Operation) -> Option<Act> {
         let Some(Object::Window(window)) = operation.object else { return None };
+        let target = || match operation.partner()? {
+            Partner::Rank(rank) => self.known.process(self.process, operation.communicator?, rank),
+            _ => None,
+        };
+        let lock = operation.target.and_then(|target| target.lock);
         let step = match operation.function.function().name {
             "MPI_Win_start" => Step::Start,
             "MPI_Win_complete" => Step::Complete,
             "MPI_Win_post" => Step::Post,
             "MPI_Win_wait" => Step::Wait,
-            _ => {
-                let Partner::Rank(rank) = operation.send.or(operation.receive)?.partner else { return None };
-                Step::Access(self.known.process(self.process, operation.communicator?, rank)?)
+            "MPI_Win_lock" => {
+                Step::Lock { target: Some(target()?), exclusive: lock.map(|lock| lock == Lock::Exclusive) }
             }
+            "MPI_Win_lock_all" => Step::Lock { target: None, exclusive: Some(false) },
+            "MPI_Win_unlock" => Step::Unlock(Some(target()?)),
+            "MPI_Win_unlock_all" => Step::Unlock(None),
+            "MPI_Win_flush" => Step::Flush { target: Some(target()?), completes: true },
+            "MPI_Win_flush_all" => Step::Flush { target: None, completes: true },
+            "MPI_Win_flush_local" => Step::Flush { target: Some(target()?), completes: false },
+            "MPI_Win_flush_local_all" => Step::Flush { target: None, completes: false },
+            _ => Step::Access(target()?),
         };
         Some(Act::Epoch { window: Stream::Window(window), step })
     }

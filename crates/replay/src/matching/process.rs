@@ -147,8 +147,6 @@ pub(super) struct ProcessReplay {
     pub(super) outbox: Vec<Vec<(ProcessId, FromOther)>>,
     pub(super) joining: Vec<Joining>,
     pub(super) epoch_calls: Vec<EpochCall>,
-    /// Windows that it has an access epoch of.
-    started: Vec<Stream>,
     pub(super) joined: Vec<Joined>,
     /// Where calls are missing that would be in the slice, in the order of time.
     pub(super) gaps: Vec<Gap>,
@@ -191,7 +189,6 @@ impl ProcessReplay {
             outbox: Vec::new(),
             joining: Vec::new(),
             epoch_calls: Vec::new(),
-            started: Vec::new(),
             joined: Vec::new(),
             gaps: Vec::new(),
             gap_count: 0,
@@ -513,14 +510,7 @@ impl ProcessReplay {
         }
     }
 
-    /// Accesses are of importance in access epochs only.
     fn step(&mut self, window: Stream, step: Step, call: CallAt) {
-        match step {
-            Step::Start => self.started.push(window),
-            Step::Access(_) if !self.started.contains(&window) => return,
-            Step::Complete => self.started.retain(|&started| started != window),
-            Step::Access(_) | Step::Post | Step::Wait => {}
-        }
         self.epoch_calls.push(EpochCall { window, step, call, gaps: self.gap_count });
     }
 

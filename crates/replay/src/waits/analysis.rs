@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, mem, sync::Arc};
 
 use mpiprobe_model::{ClockQuality, PendingEnds, WaitKind, WaitStates};
-use mpiprobe_trace::{Definitions, NodeId, ReadError, Shape, Span, Trace};
+use mpiprobe_trace::{Definitions, LocationId, NodeId, ReadError, Shape, Span, Trace};
 
 use super::{
     cells::{Cell, Cells, NO_CALL, Place},
@@ -47,6 +47,8 @@ pub struct Analysis {
     clocks: Clocks,
     /// By location.
     nodes_of: Vec<NodeId>,
+    /// By process: its only thread, if it has one.
+    only_threads: Vec<Option<LocationId>>,
     senders: Vec<bool>,
     matcher: Matcher,
     cells: Cells,
@@ -127,6 +129,7 @@ impl Analysis {
             definitions: Definitions::default(),
             clocks: Clocks::same(),
             nodes_of: Vec::new(),
+            only_threads: Vec::new(),
             senders: senders(),
             matcher: Matcher::new(definitions, clocks, from_middle, threads),
             cells: Cells::default(),
@@ -182,6 +185,15 @@ impl Analysis {
         self.paths.grow(locations);
         let node = |id| definitions.process(id).map_or(NodeId(0), |process| process.node);
         self.nodes_of = definitions.locations.iter().map(|location| node(location.process)).collect();
+        let ids: Vec<_> = definitions.location_ids().zip(&definitions.locations).collect();
+        let mut threads: Vec<Vec<LocationId>> = vec![Vec::new(); definitions.processes.len()];
+        for (id, location) in ids {
+            if let Some(threads) = threads.get_mut(location.process.index()) {
+                threads.push(id);
+            }
+        }
+        let only = |threads: Vec<LocationId>| if let [only] = threads.as_slice() { Some(*only) } else { None };
+        self.only_threads = threads.into_iter().map(only).collect();
         self.clocks = clocks.clone();
         self.definitions = definitions.clone();
         self.places.iter_mut().for_each(|places| places.shapes = None);
@@ -257,12 +269,17 @@ impl Analysis {
 
     /// Wait states in what has come together.
     fn find(&mut self, matched: &Matched<'_>) -> Vec<Point> {
+        let fenced = matched.fenced.iter().map(|&(call, ns)| ((call.location.0, call.number), ns)).collect();
         let rules = Rules {
             definitions: &self.definitions,
             cells: &self.cells,
             may_wait_for_receiver: &self.senders,
             clocks: &self.clocks,
             nodes: &self.nodes_of,
+            logs: &self.logs,
+            cell_list: &self.cell_list,
+            only_threads: &self.only_threads,
+            fenced: &fenced,
         };
         let remembered = self.remembered.iter_mut();
         let mut processes: Vec<_> = remembered.map(|remembered| (remembered, Found::default())).collect();
@@ -281,6 +298,8 @@ impl Analysis {
         let mut of_done = Found::default();
         matched.instances_done.iter().for_each(|done| rules.instance_done(done, &mut of_done));
         rules.epochs(matched.epochs, &mut of_done);
+        rules.locks(matched.locks, &mut of_done);
+        rules.passive(matched.passive, &mut of_done);
         found.push(of_done);
         let mut points = Vec::new();
         for mut one in found {
@@ -291,9 +310,12 @@ impl Analysis {
             self.counts.unsure += one.unsure;
             self.counts.unsure_ns += one.unsure_ns;
             self.counts.unknown_neighbours += one.unknown_neighbours;
-            for wrong in one.wrong_order {
-                let key = RowKey { kind: WaitKind::LateSender, location: wrong.location, place: wrong.place };
-                self.totals.wrong_order(key, wrong.ns, wrong.is_same_source);
+            for part in one.parts {
+                self.totals.part(
+                    RowKey { kind: part.kind, location: part.location, place: part.place },
+                    part.what,
+                    part.ns,
+                );
             }
         }
         // Of several jobs, that of the last one: whichever comes together first.

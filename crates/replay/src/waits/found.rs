@@ -2,16 +2,22 @@
 
 use std::{collections::VecDeque, ops::Range, sync::Arc};
 
+use hashbrown::HashMap;
 use mpiprobe_functions::{Communication, FunctionId, Group, Pattern, SendMode};
 use mpiprobe_model::WaitKind;
 use mpiprobe_trace::{Communicator, Definitions, LocationId, Neighbours, NodeId};
 
 use super::{
-    cells::{Cells, Place},
+    cells::{Cell, Cells, Place},
+    log::Log,
     rules::{self, Stay, Waited},
 };
-use crate::clock::Clocks;
-use crate::matching::{CallAt, Done, End, EpochNeed, EpochWait, Instance, InstanceDone, InstanceKind, Member};
+use crate::{
+    clock::Clocks,
+    matching::{
+        CallAt, Done, End, EpochNeed, EpochWait, Instance, InstanceDone, InstanceKind, LockWait, Member, PassiveCall,
+    },
+};
 
 /// Late senders that a receiver remembers, to find that messages were received in another order than they were sent.
 const REMEMBERED: usize = 100;
@@ -49,20 +55,31 @@ pub(super) struct Point {
     pub(super) group: u64,
 }
 
-/// A late sender that would not have been one if messages had been received in the order in which they were sent.
+/// A part of a wait, which has a name of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WrongOrder {
+pub(super) struct Part {
+    pub(super) kind: WaitKind,
     pub(super) location: u32,
     pub(super) place: u32,
     pub(super) ns: u64,
-    pub(super) is_same_source: bool,
+    pub(super) what: PartKind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PartKind {
+    /// A late sender that would not have been one if messages had been received in the order in which they were sent.
+    WrongOrder { is_same_source: bool },
+    /// In a fence, until the last access to the process's own part of the window was over.
+    EarlyFence,
+    /// Waiting for `MPI_Win_complete` when the last access was over.
+    LateComplete,
 }
 
 /// What was found of one process, or one collective.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) points: Vec<Point>,
-    pub(super) wrong_order: Vec<WrongOrder>,
+    pub(super) parts: Vec<Part>,
     pub(super) violations: u64,
     pub(super) worst_violation_ns: u64,
     pub(super) between_clocks: u64,
@@ -82,6 +99,13 @@ pub(super) struct Rules<'a> {
     pub(super) clocks: &'a Clocks,
     /// By location.
     pub(super) nodes: &'a [NodeId],
+    pub(super) logs: &'a [Log],
+    /// By number.
+    pub(super) cell_list: &'a [Cell],
+    /// By process; `None`: it has several.
+    pub(super) only_threads: &'a [Option<LocationId>],
+    /// By location and number of a fence: when the last access to the process's own part of the window was over, ns.
+    pub(super) fenced: &'a HashMap<(u32, u64), u64>,
 }
 
 /// See [`Rules::may_wait_for_receiver`].
@@ -120,7 +144,8 @@ impl Remembered {
             let is_wrong = within.is_some_and(|(within_ns, _)| late.sent_ns > sent_ns.saturating_add(within_ns));
             if is_wrong {
                 let &LateSender { location, place, ns, .. } = late;
-                found.wrong_order.push(WrongOrder { location, place, ns, is_same_source: late.source == source });
+                let what = PartKind::WrongOrder { is_same_source: late.source == source };
+                found.parts.push(Part { kind: WaitKind::LateSender, location, place, ns, what });
             }
             !is_wrong
         });
@@ -154,6 +179,13 @@ impl Found {
         self.unsure += u64::from(ns > 0);
         self.unsure_ns += ns;
         0
+    }
+
+    fn part(&mut self, of: &Wait, ns: u64, what: PartKind) {
+        let &Wait { kind, location, place, .. } = of;
+        if ns > 0 {
+            self.parts.push(Part { kind, location, place, ns, what });
+        }
     }
 
     fn message(&mut self, wait: Wait) {
@@ -256,12 +288,67 @@ impl Rules<'_> {
             };
             let ns = found.checked(rules::until(other.entry_ns, stay(call)), honest_ns);
             let ns = found.sure(ns, within_ns);
+            if ns == 0 {
+                continue;
+            }
+            let kind = match need {
+                EpochNeed::Post => WaitKind::LatePost,
+                EpochNeed::Complete { .. } => WaitKind::EarlyWait,
+            };
+            let wait = self.wait(kind, call, ns, other);
+            if let EpochNeed::Complete { accessed_ns } = *need {
+                let late_ns = ns.min(other.entry_ns.saturating_sub(accessed_ns));
+                found.part(&wait, late_ns, PartKind::LateComplete);
+            }
+            found.message(wait);
+        }
+    }
+
+    /// One-sided calls that have waited for somebody else's lock.
+    pub(super) fn locks(&self, waits: &[LockWait], found: &mut Found) {
+        for LockWait { call, other } in waits {
+            // Whoever has told of it knows how the clocks of the two compare.
+            let Some((within_ns, honest_ns)) = self.apart(call.location, other.location) else { continue };
+            let ns = found.checked(rules::until(other.entry_ns, stay(call)), honest_ns);
+            let ns = found.sure(ns, within_ns);
             if ns > 0 {
-                let kind = match need {
-                    EpochNeed::Post => WaitKind::LatePost,
-                    EpochNeed::Complete => WaitKind::EarlyWait,
+                found.message(self.wait(WaitKind::LockContention, call, ns, other));
+            }
+        }
+    }
+
+    /// One-sided calls that have waited until their target called MPI, without which the library has not gone on.
+    pub(super) fn passive(&self, calls: &[PassiveCall], found: &mut Found) {
+        for PassiveCall { call, target, from_ns } in calls {
+            let location = self.only_threads.get(target.index()).copied().flatten();
+            let Some((location, log)) =
+                location.and_then(|location| Some((location, self.logs.get(location.index())?)))
+            else {
+                continue;
+            };
+            let Some((within_ns, _)) = self.apart(call.location, location) else {
+                found.between_clocks += 1;
+                continue;
+            };
+            let is_outside = |cell: u32| match self.cell_list.get(cell as usize)? {
+                Cell::Computing { .. } => Some(true),
+                Cell::Calling(_) => Some(false),
+                Cell::NotRecorded { .. } => None,
+            };
+            let Some((ns, at_ns)) = log.before_last_call(*from_ns, call.return_ns, is_outside) else { continue };
+            let ns = found.sure(ns, within_ns);
+            if ns > 0 {
+                let entered = Stay { entry_ns: at_ns, return_ns: at_ns };
+                let wait = Wait {
+                    kind: WaitKind::Progress,
+                    location: call.location.0,
+                    place: self.place(call),
+                    stay: Stay { entry_ns: at_ns.saturating_sub(ns), return_ns: call.return_ns },
+                    ns,
+                    cause: Some(Cause { location: location.0, stay: entered }),
+                    path: None,
                 };
-                found.message(self.wait(kind, call, ns, other));
+                found.message(wait);
             }
         }
     }
@@ -305,6 +392,10 @@ impl Rules<'_> {
                 let path = needs.path(index).filter(|&(last_ns, _)| {
                     instance.pattern == Pattern::AllToOne && overlaps && last_ns > call.entry_ns
                 });
+                if let Some(&accessed_ns) = self.fenced.get(&(location, member.call.number)).filter(|_| ns > 0) {
+                    let early_ns = ns.min(accessed_ns.saturating_sub(call.entry_ns));
+                    found.part(&wait(kind, ns, cause, None), early_ns, PartKind::EarlyFence);
+                }
                 if ns > 0 || path.is_some() {
                     waits.push(wait(kind, ns, cause, path.map(|(at_ns, last)| (last, at_ns))));
                 }

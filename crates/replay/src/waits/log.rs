@@ -245,6 +245,28 @@ impl Log {
         self.add(end.cell, until_ns - before_ns, to);
     }
 
+    /// How long the thread was outside of calls in a span, up to its last call that has begun in it, and when that began. `is_outside`: of a common number; `None`: it
+    /// is not known. `None`: no call has begun in it from outside, or it is not known.
+    pub(super) fn before_last_call(
+        &self,
+        from_ns: u64,
+        until_ns: u64,
+        is_outside: impl Fn(u32) -> Option<bool>,
+    ) -> Option<(u64, u64)> {
+        let first = self.count_while(|end_ns| end_ns <= from_ns);
+        let before = first.checked_sub(1).and_then(|before| self.spells.get(before));
+        let mut begin_ns = before.map_or(self.from_ns, |before| before.end_ns).max(from_ns);
+        let (mut outside_ns, mut last_ns) = (0, None);
+        for spell in self.spells.range(first.min(self.spells.len())..).take_while(|spell| spell.end_ns < until_ns) {
+            if is_outside(*self.cells.get(spell.cell as usize)?)? {
+                outside_ns += spell.end_ns.saturating_sub(begin_ns);
+                last_ns = Some(spell.end_ns);
+            }
+            begin_ns = spell.end_ns;
+        }
+        Some((outside_ns, last_ns?))
+    }
+
     /// How many spells there are up to a time: those of which `is_before` says that they end before.
     fn count_while(&self, is_before: impl Fn(u64) -> bool) -> usize {
         let after = self.sums.partition_point(|sum| is_before(sum.begin_ns));
@@ -359,6 +381,29 @@ mod tests {
             inside.sort_unstable();
             inside
         });
+    }
+
+    #[test]
+    fn time_outside_ends_with_the_last_call_that_begins() {
+        let cells = Cells::default();
+        let mut log = Log::default();
+        log.call(0, (100, 200), 0, &cells);
+        log.call(1, (500, 600), 0, &cells);
+        log.call(2, (900, 2000), 0, &cells);
+        log.call(90, (3000, 3100), 0, &cells);
+        let all = cells.cells();
+        let outside = |from_ns, until_ns| {
+            log.before_last_call(from_ns, until_ns, |cell| match all.get(cell as usize)? {
+                Cell::Computing { .. } => Some(true),
+                Cell::Calling(_) => Some(false),
+                Cell::NotRecorded { .. } => None,
+            })
+        };
+        assert_eq!(
+            [(150, 450), (150, 550), (300, 950), (700, 900), (950, 1900)].map(|(from, until)| outside(from, until)),
+            [None, Some((300, 500)), Some((500, 900)), None, None]
+        );
+        assert_eq!(outside(1900, 3050), None, "nobody knows what it was");
     }
 
     #[test]

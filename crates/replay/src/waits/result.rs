@@ -181,6 +181,8 @@ impl Outcome<'_> {
                 longest_at_ns: sum.longest_at_ns,
                 wrong_order_same_source_ns: sum.wrong_order_same_ns,
                 wrong_order_other_source_ns: sum.wrong_order_other_ns,
+                early_fence_ns: sum.early_fence_ns,
+                late_complete_ns: sum.late_complete_ns,
                 caused_by,
                 unexplained_ns: sum.ns.saturating_sub(rounded(explained)),
             }

@@ -2,8 +2,8 @@
 
 use mpiprobe_model::{Activity, WaitKind, WaitStates};
 use mpiprobe_trace::{
-    Bytes, Call, Change, CommunicatorId, Event, File, FileId, HandMade, Neighbours, Object, PhaseChange, ProcessId,
-    Root, Span, Window, WindowId, call,
+    Bytes, Call, Change, CommunicatorId, Event, File, FileId, HandMade, Lock, Neighbours, Object, PhaseChange,
+    ProcessId, Root, Span, Window, WindowId, call,
 };
 
 use super::{Analysis, Limits, analyse};
@@ -811,6 +811,109 @@ fn each_epoch_belongs_to_another_exposure() {
     let [start, _, complete] = epoch((1020, 1030), (1040, 1050), (1250, 1260));
     let states = analysed(&with_window([vec![post, wait], vec![start, complete]]));
     assert_eq!((of(&states, WaitKind::EarlyWait), states.unmatched.epochs), (vec![], 2));
+}
+
+#[test]
+fn what_comes_after_the_last_access_is_a_late_complete() {
+    let made = with_window([
+        exposure((1000, 1010), (1100, 5100)).into(),
+        epoch((1020, 1030), (1040, 1500), (4000, 4100)).into(),
+        epoch((1020, 1030), (2900, 3000), (5000, 5050)).into(),
+    ]);
+    let states = analysed(&made);
+    let [row] = states.waits.iter().filter(|row| row.kind == WaitKind::EarlyWait).collect::<Vec<_>>()[..] else {
+        panic!("{:?}", states.waits)
+    };
+    assert_eq!((row.ns, row.late_complete_ns), (3900, 2000));
+}
+
+#[test]
+fn fences_are_early_until_the_last_access_is_over() {
+    let fence = |entry, leave| call("MPI_Win_fence", entry, leave);
+    let put = |to, entry, leave| call("MPI_Put", entry, leave).to(to, 0, 8);
+    let made = with_window([
+        vec![fence(1000, 1100), fence(2000, 6100), fence(7000, 9100)],
+        vec![fence(1000, 1100), put(0, 3500, 4000), put(2, 1200, 1300), fence(6000, 6100), fence(9000, 9100)],
+        vec![fence(1000, 1100), fence(1500, 6100), put(0, 7500, 7600), fence(8000, 9100)],
+    ]);
+    for states in [analysed(&made), sliced(&made, 1, 1, Limits::default())] {
+        let of_rank = |rank| {
+            let rows = states.waits.iter().filter(move |row| row.kind == WaitKind::Window && row.thread == rank);
+            rows.map(|row| (row.ns, row.early_fence_ns)).collect::<Vec<_>>()
+        };
+        // Until 4000 and 7600; what rank 2 has got was there before it came.
+        assert_eq!(of_rank(0), [(4000 + 2000, 2000 + 600)], "{:?}", states.waits);
+        assert_eq!(of_rank(2), [(4500 + 1000, 0)]);
+    }
+}
+
+/// A lock of rank 0's part of the window, an access, and the unlock.
+fn locked(how: Lock, lock: (u64, u64), access: (u64, u64), unlock: (u64, u64)) -> [Call; 3] {
+    [
+        call("MPI_Win_lock", lock.0, lock.1).about(0, Some(how)),
+        call("MPI_Put", access.0, access.1).to(0, 0, 8),
+        call("MPI_Win_unlock", unlock.0, unlock.1).about(0, None),
+    ]
+}
+
+#[test]
+fn locks_wait_for_those_who_have_them() {
+    use Lock::{Exclusive, Shared};
+    let of_holder = |how| locked(how, (1000, 1010), (1100, 1200), (5000, 5100));
+    // Whichever call it is that the library waits in.
+    for (lock, access, unlock) in [
+        ((2000, 5120), (5200, 5300), (5400, 5500)),
+        ((1900, 1910), (2000, 5120), (5400, 5500)),
+        ((1800, 1810), (1900, 1910), (2000, 5500)),
+    ] {
+        for (holder, how, waited) in [
+            (Exclusive, Exclusive, vec![(2, 3000)]),
+            (Exclusive, Shared, vec![(2, 3000)]),
+            (Shared, Exclusive, vec![(2, 3000)]),
+            (Shared, Shared, vec![]),
+        ] {
+            // Rank 0 does nothing until all is over.
+            let made = with_window([vec![], of_holder(holder).into(), locked(how, lock, access, unlock).into()]);
+            for states in [analysed(&made), sliced(&made, 1, 2, Limits::default())] {
+                assert_eq!(of(&states, WaitKind::LockContention), waited, "{holder:?} {how:?}");
+                assert_eq!(of(&states, WaitKind::Progress), []);
+                assert_eq!(cause(&states, WaitKind::LockContention, 2), waited.first().map(|_| 1));
+            }
+        }
+    }
+    // Another part of the window, and somebody who asks for it when it was given up.
+    let [lock, put, unlock] = locked(Exclusive, (2000, 5120), (5200, 5300), (5400, 5500));
+    let other = [lock.about(1, Some(Exclusive)), put.to(1, 0, 8), unlock.about(1, None)];
+    let later = locked(Exclusive, (5050, 5120), (5200, 5300), (5400, 5500));
+    let made = with_window([later.into(), of_holder(Exclusive).into(), other.into()]);
+    assert_eq!(of(&analysed(&made), WaitKind::LockContention), []);
+    // Of all parts, shared.
+    let all = [
+        call("MPI_Win_lock_all", 2000, 2010),
+        call("MPI_Get", 2100, 5200).to(0, 0, 8),
+        call("MPI_Win_flush", 5300, 5310).about(0, None),
+        call("MPI_Win_unlock_all", 6000, 6010),
+    ];
+    let made = with_window([vec![], of_holder(Exclusive).into(), all.into()]);
+    assert_eq!(of(&analysed(&made), WaitKind::LockContention), [(2, 2900)]);
+}
+
+#[test]
+fn one_sided_calls_wait_until_their_target_calls_mpi() {
+    let barrier = |entry, leave| call("MPI_Barrier", entry, leave).over(HandMade::WORLD);
+    let all = [
+        call("MPI_Win_lock_all", 1000, 1010),
+        call("MPI_Put", 1100, 1200).to(0, 0, 8),
+        call("MPI_Win_flush", 2000, 4100).about(0, None),
+        call("MPI_Win_unlock_all", 4200, 4210),
+    ];
+    // It is in MPI for a moment between.
+    let target = [call("MPI_Iprobe", 2500, 2600).from_any(0), barrier(4000, 6000)];
+    let made = with_window([target.into(), all.into_iter().chain([barrier(5000, 6000)]).collect()]);
+    for states in [analysed(&made), sliced(&made, 1, 2, Limits::default())] {
+        assert_eq!(of(&states, WaitKind::Progress), [(1, 500 + 1400)]);
+        assert_eq!(cause(&states, WaitKind::Progress, 1), Some(0));
+    }
 }
 
 /// Ranks that send round and meet, of which only what happens in windows was recorded.

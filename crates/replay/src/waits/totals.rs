@@ -3,7 +3,7 @@
 use hashbrown::HashMap;
 use mpiprobe_model::WaitKind;
 
-use super::delays::Delay;
+use super::{delays::Delay, found::PartKind};
 
 /// Pairs of waits and causes that are told apart.
 const MOST_LINKS: usize = 1 << 20;
@@ -24,6 +24,8 @@ pub(super) struct RowSum {
     pub(super) longest_at_ns: u64,
     pub(super) wrong_order_same_ns: u64,
     pub(super) wrong_order_other_ns: u64,
+    pub(super) early_fence_ns: u64,
+    pub(super) late_complete_ns: u64,
 }
 
 /// Time that was handed on in parts, in 2^-20 ns: the sum is the same in whatever order they came, which depends on how many threads work.
@@ -116,9 +118,14 @@ impl Totals {
         }
     }
 
-    pub(super) fn wrong_order(&mut self, key: RowKey, ns: u64, is_same_source: bool) {
+    pub(super) fn part(&mut self, key: RowKey, what: PartKind, ns: u64) {
         let row = self.rows.entry(key).or_default();
-        let sum = if is_same_source { &mut row.wrong_order_same_ns } else { &mut row.wrong_order_other_ns };
+        let sum = match what {
+            PartKind::WrongOrder { is_same_source: true } => &mut row.wrong_order_same_ns,
+            PartKind::WrongOrder { is_same_source: false } => &mut row.wrong_order_other_ns,
+            PartKind::EarlyFence => &mut row.early_fence_ns,
+            PartKind::LateComplete => &mut row.late_complete_ns,
+        };
         *sum = sum.saturating_add(ns);
     }
 

@@ -93,13 +93,15 @@ fn kinds(states: &WaitStates, options: &TextOptions) -> String {
         let longest = of_kind().map(|row| row.longest_ns).max().unwrap_or(0);
         let main =
             of_kind().next().map(|_| row(kind.title(), count(sum(|row| row.count)), sum(|row| row.ns), ns(longest)));
-        let wrong = [
+        let parts = [
             ("  of that wrong order, same source", sum(|row| row.wrong_order_same_source_ns)),
             ("  of that wrong order, other sources", sum(|row| row.wrong_order_other_source_ns)),
+            ("  of that early fence", sum(|row| row.early_fence_ns)),
+            ("  of that late complete", sum(|row| row.late_complete_ns)),
         ];
-        let wrong = wrong.into_iter().filter(|&(_, time)| time > 0);
+        let parts = parts.into_iter().filter(|&(_, time)| time > 0);
         main.into_iter()
-            .chain(wrong.map(|(name, time)| row(name, String::new(), time, String::new())))
+            .chain(parts.map(|(name, time)| row(name, String::new(), time, String::new())))
             .collect::<Vec<_>>()
     });
     let rows: Vec<_> = rows.collect();
@@ -436,6 +438,8 @@ mod tests {
             longest_at_ns: 0,
             wrong_order_same_source_ns: 0,
             wrong_order_other_source_ns: 1_000_000_000,
+            early_fence_ns: 0,
+            late_complete_ns: 0,
             caused_by,
             unexplained_ns: 0,
         };

@@ -9,8 +9,8 @@ use super::wire::{Input, Malformed, put, zigzag};
 use crate::{
     definitions::{CommunicatorId, FileId, SiteId, WindowId},
     event::{
-        Bytes, Call, Change, Event, Lock, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root, Target,
-        Transfer,
+        Bytes, Call, Change, Event, Lock, Object, Operation, Partner, PhaseChange, RequestChange, RequestId, Root,
+        Target, Transfer,
     },
     part::{ChangeRow, Row, Shape},
 };

@@ -8,8 +8,9 @@ use tempfile::NamedTempFile;
 
 use super::*;
 use crate::{
-    Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Lock, Neighbours, Numbers, Operation,
-    Partner, PhaseChange, ProcessId, RequestChange, RequestId, Root, Span, Target, Trace, Transfer, call, in_order,
+    Bytes, Call, Change, CommunicatorId, Definitions, Event, HandMade, LocationId, Lock, Neighbours, Numbers,
+    Operation, Partner, PhaseChange, ProcessId, RequestChange, RequestId, Root, Span, Target, Trace, Transfer, call,
+    in_order,
 };
 
 fn written(trace: &HandMade) -> Vec<u8> {

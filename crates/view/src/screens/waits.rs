@@ -208,6 +208,8 @@ mod tests {
             longest_at_ns: 0,
             wrong_order_same_source_ns: 0,
             wrong_order_other_source_ns: 0,
+            early_fence_ns: 0,
+            late_complete_ns: 0,
             caused_by,
             unexplained_ns: 0,
         };

@@ -118,13 +118,14 @@ fn otf2_has_both_ends_or_none() -> Result<(), Failed> {
         let made = Made::irregular(is_whole)?;
         for (number, options) in parts.iter().enumerate() {
             let name = format!("part{number}");
-            made.export(&["otf2", &name], options)?;
+            made.export_some(&["otf2", &name], options)?;
             let seen = read("read_otf2.py", &[made.path(&name).join("traces.otf2").as_os_str()])?;
             let what = format!("{options:?} of all {is_whole}");
             expect(&format!("messages with one end, {what}"), seen.get("one_end"), Some(&json!([])))?;
             expect(&format!("open requests, {what}"), seen.get("open_requests"), Some(&json!(0)))?;
             let messages = seen.get("messages").and_then(Value::as_array).map_or(0, Vec::len);
-            expect(&format!("some messages, {what}"), messages > 0, true)?;
+            // Nobody knows of messages that nobody waits for whether some were under way when recording began.
+            expect(&format!("some messages, {what}"), messages > 0 || !is_whole, true)?;
         }
     }
     Ok(())

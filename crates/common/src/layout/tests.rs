@@ -16,7 +16,7 @@ const NOWHERE: Words = Words(&[]);
 #[test]
 fn there_is_no_padding() {
     assert_eq!(size_of::<Field>(), 8);
-    assert_eq!(size_of::<Constants>(), 10 * 4 + 18 * 8);
+    assert_eq!(size_of::<Constants>(), 12 * 4 + 18 * 8);
     assert_eq!(size_of::<StatusLayout>(), 8 * 4);
     assert_eq!(size_of::<Objects>(), 8 + 8 + 8 + 8 + 8 + 8);
     assert_eq!(size_of::<DatatypeLayout>(), size_of::<Objects>() + 8 + 8);

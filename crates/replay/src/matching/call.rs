@@ -3,6 +3,8 @@
 use mpiprobe_functions::FunctionId;
 use mpiprobe_trace::{LocationId, SiteId};
 
+use super::slab::Key;
+
 /// A call, found again by its location and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallAt {
@@ -16,6 +18,27 @@ pub struct CallAt {
     pub function: FunctionId,
     /// Of several operations that the call has begun, which one is meant: [`Call::requests`](mpiprobe_trace::Call::requests) in their order.
     pub nth: u16,
+}
+
+/// A message that was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// In the process that has sent it.
+    pub(super) key: Key,
+    pub(super) call: CallAt,
+    pub(super) bytes: Option<u64>,
+    /// The call itself may have waited for the receiver.
+    pub(super) waits: bool,
+    /// All that the process had sent before over the same channel was complete.
+    pub(super) is_alone: bool,
+}
+
+/// A receive that was completed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Completion {
+    pub(super) call: CallAt,
+    pub(super) waited: bool,
+    pub(super) bytes: Option<u64>,
 }
 
 /// What a call that completes something knows of the other end.

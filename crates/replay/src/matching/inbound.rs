@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use mpiprobe_trace::{CommunicatorId, ProcessId};
 
 use super::{
-    call::{CallAt, Done, End, Loose, Unmatched},
+    call::{CallAt, Completion, Done, End, Loose, Sent, Unmatched},
     meaning::{ChannelKey, ChannelNames, Known},
     order::{Gone, Order, Over},
     slab::{Key, Slab},
@@ -16,27 +16,6 @@ use crate::slices::Slice;
 
 /// Ends of one channel that may wait for the other one.
 const MOST_OF_CHANNEL: usize = 1 << 17;
-
-/// A message that was sent.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    /// In the process that has sent it.
-    pub(super) key: Key,
-    pub(super) call: CallAt,
-    pub(super) bytes: Option<u64>,
-    /// The call itself may have waited for the receiver.
-    pub(super) waits: bool,
-    /// All that the process had sent before over the same channel was complete.
-    pub(super) is_alone: bool,
-}
-
-/// A receive that was completed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Completion {
-    pub(super) call: CallAt,
-    pub(super) waited: bool,
-    pub(super) bytes: Option<u64>,
-}
 
 /// What comes from other processes, in the order of each of them.
 #[derive(Clone, Copy, Debug)]

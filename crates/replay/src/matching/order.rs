@@ -10,10 +10,7 @@
 
 use std::collections::VecDeque;
 
-use super::{
-    call::CallAt,
-    inbound::{Completion, Sent},
-};
+use super::call::{CallAt, Completion, Sent};
 
 /// So many must say the same.
 const ENOUGH: u32 = 3;

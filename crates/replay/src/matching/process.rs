@@ -7,9 +7,9 @@ use mpiprobe_functions::{Communication, FunctionId, Operation as When, SendMode}
 use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row, Shape};
 
 use super::{
-    call::{CallAt, Done, End, Unmatched},
+    call::{CallAt, Completion, Done, End, Sent, Unmatched},
     epochs::EpochCall,
-    inbound::{Completion, FromOther, Gap, Inbound, Met, Sent},
+    inbound::{FromOther, Gap, Inbound, Met},
     meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, Step, Stream, learn},
     slab::{Key, Slab},
 };

@@ -1,7 +1,7 @@
 /* locks: one-sided communication with locks. Three ranks.
  *
  * In each of STEPS steps rank 1 locks rank 0's part of a window for itself, puts an int there, and keeps the lock for 5 ms; meanwhile rank 2 asks for it
- * as well, in even steps for itself, in odd ones to share it. Rank 0 waits in MPI_Recv, so that all goes on. 3 messages a step. */
+ * as well, in even steps for itself, in odd ones to share it. Rank 0 waits in MPI_Recv, so that all goes on. 3 messages and a barrier a step. */
 #include <mpi.h>
 #include <unistd.h>
 
@@ -33,6 +33,7 @@ int main(int argc, char **argv) {
             MPI_Win_unlock(0, window);
             MPI_Send(&number, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
         }
+        MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Win_free(&window);
     MPI_Finalize();

@@ -17,12 +17,14 @@ use crate::{environment, file, header, thread::Local};
 const VARIABLE: &CStr = c"MPIPROBE_TRACE";
 
 const LINES: u64 = RING_LINES as u64;
+/// Threads with the first slots have a ring for themselves; the others share the rest.
+const OWN_RINGS: u32 = RINGS / 2;
 /// So many lines before they are written to, they are brought into the cache.
 const SOON: u64 = 8;
 /// So many lines before they are written to there is memory or disk for them, whoever else writes meanwhile.
 const AHEAD: u64 = 256;
 
-const _: () = assert!(RING_LINES.is_power_of_two() && RINGS.is_power_of_two());
+const _: () = assert!(RING_LINES.is_power_of_two() && RINGS.is_power_of_two() && OWN_RINGS < RINGS);
 
 /// Until when calls are written from the beginning on, ns.
 pub(crate) fn wanted_until_ns() -> u64 {
@@ -95,12 +97,19 @@ pub(crate) unsafe fn phase(local: *mut Local, at_ns: u64, current: u64) {
     }
 }
 
+/// Which ring a thread writes to, by its slot.
+const fn ring_of(slot: u32) -> u32 {
+    if slot < OWN_RINGS { slot } else { OWN_RINGS + slot % (RINGS - OWN_RINGS) }
+}
+
 /// The ring of a thread.
 #[derive(Clone, Copy)]
 struct Ring {
     head: *mut RingHead,
     /// The number of its first line among those of all rings.
     first: u32,
+    /// Nobody else writes to it.
+    is_own: bool,
 }
 
 impl Ring {
@@ -108,10 +117,11 @@ impl Ring {
     #[inline]
     unsafe fn of(local: *mut Local) -> Option<Self> {
         // SAFETY: by contract the thread's own.
-        let index = unsafe { (*local).number } & (RINGS - 1);
+        let slot = unsafe { (*local).number };
+        let index = ring_of(slot);
         // Those are there from the beginning.
         let head = file::place(RINGS_REGION, index)?.as_ptr();
-        Some(Self { head, first: index * RING_LINES })
+        Some(Self { head, first: index * RING_LINES, is_own: slot < OWN_RINGS })
     }
 
     #[inline]
@@ -135,7 +145,14 @@ impl Ring {
     /// Takes numbers of lines that are to be written.
     #[inline]
     fn take(&self, lines: u64) -> u64 {
-        self.head().fetch_add(lines, Ordering::Relaxed)
+        if !self.is_own {
+            return self.head().fetch_add(lines, Ordering::Relaxed);
+        }
+        // One instruction, since a signal handler may write, too; without the lock that other processors would need, which takes longer than the rest.
+        let mut first = lines;
+        // SAFETY: an aligned word of the file, which is never unmapped, and no other thread writes.
+        unsafe { asm!("xadd [{}], {}", in(reg) &raw mut (*self.head).head, inout(reg) first, options(nostack)) };
+        first
     }
 
     /// Where the line of a number is, once it is certain that there is room for it.
@@ -158,8 +175,10 @@ impl Ring {
             words(&mut (*line).words);
             state.store(origin.state(number), Ordering::Release);
         }
-        if let Some(later) = self.line(number.wrapping_add(SOON)) {
-            fetch(later);
+        let soon = self.first + (number.wrapping_add(SOON) as u32 & (RING_LINES - 1));
+        // Where there is no room for it, nothing comes of it.
+        if let Some(later) = file::known_place(LINES_REGION, soon) {
+            fetch(later.as_ptr());
         }
     }
 }

@@ -20,7 +20,7 @@
 //! | recent | [`RecentCall`], a ring: the last calls, while an observer looks at them |
 //! | layout | one [`Layout`]: the special values of the process's MPI library |
 //! | ended threads | [`EndedThread`], by [`EndedThread::place`]; one of 0 at [`EndedThread::ended_ns`] is none |
-//! | rings | [`RingHead`] of each ring; those of threads with the slots n, n + [`RINGS`]… are written to ring n |
+//! | rings | [`RingHead`] of each ring: the first half of the rings are those of the threads with the first slots, the others share the rest |
 //! | lines | [`Line`], [`RING_LINES`] of each ring: calls as they return, while somebody wants the course of events |
 //! | code | lines of `/proc/PID/maps` about files with code |
 

@@ -74,6 +74,8 @@ pub enum ExportFailure {
     Format(String),
     #[error("OTF2 has messages with both ends: take a part of them by --ranks, --from and --until, not by --filter")]
     FilteredOtf2,
+    #[error("--synthetic-ends is of OTF2 only: other formats need none")]
+    SyntheticEnds,
     #[error("this mpiprobe was built without Parquet (cargo feature `parquet`)")]
     NoParquet,
     #[error("only CSV goes to standard output: give a path in `--to {0}`, such as ./-")]
@@ -94,7 +96,7 @@ impl ExportFailure {
     pub(super) fn is_wrong_usage(&self) -> bool {
         match self {
             Self::Open(error) => error.is_wrong_usage(),
-            Self::Format(_) | Self::FilteredOtf2 | Self::NoStream(_) => true,
+            Self::Format(_) | Self::FilteredOtf2 | Self::SyntheticEnds | Self::NoStream(_) => true,
             _ => false,
         }
     }
@@ -111,6 +113,9 @@ pub(super) fn export(asked: &Export) -> Result<Outcome, ExportFailure> {
     };
     if format == Format::Otf2 && asked.filter.is_some() {
         return Err(ExportFailure::FilteredOtf2);
+    }
+    if format != Format::Otf2 && asked.synthetic_ends {
+        return Err(ExportFailure::SyntheticEnds);
     }
     if to == "-" && format != Format::Csv {
         return Err(ExportFailure::NoStream(asked.to.join(" ")));

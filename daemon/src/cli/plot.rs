@@ -185,9 +185,9 @@ fn draw(source: &Source, asked: &Plot, options: &PlotOptions) -> Result<String, 
     }
 }
 
-/// "0..15", both of which are meant, or "7".
+/// "0..15" or "0-15", both of which are meant, or "7".
 fn ranks(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    let (first, last) = text.split_once("..").or_else(|| text.split_once('-')).unwrap_or((text, text));
     let number =
         |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} is no rank: ranks are given as 0..15, or 7"));
     let (first, last) = (number(first)?, number(last)?);

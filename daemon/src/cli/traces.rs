@@ -191,7 +191,7 @@ fn since(text: &str) -> Result<Duration, String> {
     time.ok_or_else(|| "no time since the beginning, such as 1.5s, 200ms or 2min".into())
 }
 
-/// "0..15,32", where both ends are meant.
+/// "0..15,32", or "0-15,32", where both ends are meant.
 pub(super) fn ranks(text: &str) -> Result<Ranks, String> {
     let number = |text: &str| {
         text.trim()
@@ -199,7 +199,7 @@ pub(super) fn ranks(text: &str) -> Result<Ranks, String> {
             .map_err(|_| format!("{text:?} is no rank: ranks are given as 0..15, or 7, or 0..3,8"))
     };
     let range = |text: &str| {
-        let (first, last) = text.split_once("..").unwrap_or((text, text));
+        let (first, last) = text.split_once("..").or_else(|| text.split_once('-')).unwrap_or((text, text));
         let (first, last) = (number(first)?, number(last)?);
         if first > last { Err(format!("there are no ranks from {first} to {last}")) } else { Ok(first..=last) }
     };
@@ -251,10 +251,12 @@ mod tests {
 
     #[test]
     fn ranks_are_numbers_and_ranges() {
-        let some = ranks("0..2, 7").unwrap();
-        let kept: Vec<u32> = (0..10).filter(|&rank| some.contains(rank)).collect();
-        assert_eq!(kept, [0, 1, 2, 7]);
-        for wrong in ["", "3..1", "x", "1..", "1,,2"] {
+        for text in ["0..2, 7", "0-2,7"] {
+            let some = ranks(text).unwrap();
+            let kept: Vec<u32> = (0..10).filter(|&rank| some.contains(rank)).collect();
+            assert_eq!(kept, [0, 1, 2, 7]);
+        }
+        for wrong in ["", "3..1", "x", "1..", "1,,2", "-1", "1-"] {
             assert!(ranks(wrong).is_err(), "{wrong}");
         }
     }

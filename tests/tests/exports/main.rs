@@ -286,6 +286,7 @@ fn refusals() -> Result<(), Failed> {
     refused(&["--to", "perfetto", &there], "there")?;
     refused(&["--to", "otf2", &there], "there")?;
     refused(&["--to", "otf2", "x", "--filter", "rank == 0"], "--ranks")?;
+    refused(&["--to", "csv", "-", "--synthetic-ends"], "OTF2 only")?;
     expect("no file is overwritten", fs::read_to_string(&there)?.as_str(), "kept")?;
     let ended = Profiler::start(["export", there.as_str(), "--to", "csv", "-"])?.wait()?;
     expect("what is no trace is refused", ended.status.success(), false)

@@ -9,7 +9,7 @@ use mpiprobe_trace::{CommunicatorId, ProcessId};
 use super::{
     call::{CallAt, Completion, Done, End, Loose, Sent, Unmatched},
     meaning::{ChannelKey, ChannelNames, Known},
-    order::{Gone, Order, Over},
+    order::{CLOCKS_NS, Gone, Order, Over},
     slab::{Key, Slab},
 };
 use crate::slices::Slice;
@@ -719,8 +719,10 @@ impl Inbound {
             _ => true,
         };
         let found_out = self.channels.get(index).and_then(|channel| channel.found_out);
-        let is_in_time =
-            found_out.is_none_or(|apart_ns| sent.call.entry_ns <= completion.call.return_ns.saturating_add(apart_ns));
+        let is_in_time = found_out.is_none_or(|apart_ns| {
+            let over_ns = completion.call.return_ns.saturating_add(apart_ns).saturating_add(CLOCKS_NS);
+            sent.call.entry_ns <= over_ns
+        });
         let is_same = is_same && is_in_time;
         if is_same {
             self.counts.matched += 1;

@@ -16,6 +16,8 @@ use super::call::{CallAt, Completion, Sent};
 const ENOUGH: u32 = 3;
 /// Of so many receives one after the other.
 const AMONG: u32 = 32;
+/// The wrapper's times of different processes of a node agree to within less than that, ns.
+pub(super) const CLOCKS_NS: u64 = 1000;
 /// What waits is over after a part of the time that it has waited.
 const SOON: u64 = 2;
 
@@ -85,7 +87,7 @@ impl Order {
         self.next += 1;
         self.examined += 1;
         let before = |ns: u64| sends.partition_point(|sent| sent.call.entry_ns <= ns);
-        let most = self.shift(before(call.return_ns.saturating_add(apart_ns)), number) - 1;
+        let most = self.shift(before(call.return_ns.saturating_add(apart_ns).saturating_add(CLOCKS_NS)), number) - 1;
         self.most = Some(self.most.map_or(most, |known| known.min(most)));
         let told = self.by_receive(sends, over, apart_ns).or_else(|| self.by_send(sends, over, apart_ns));
         if let Some(shift) = told.map(|place| self.shift(place, number)) {

@@ -308,7 +308,7 @@ impl Worker {
             Message::Ended(slot, end) => self.end(slot, &end),
             Message::Failed(why) => {
                 if let Some(flight) = &mut self.flight {
-                    flight.fail(None, why);
+                    flight.fail(None, why, false);
                 }
             }
             Message::Dump(asked) => {

@@ -199,6 +199,11 @@ impl Recorded {
         FunctionId::from_index(record.function)?;
         let began_before = record.started_ns < since_ns;
         let thread = self.thread(record.tid, record.started_ns, names);
+        // As most are, which are copied nowhere.
+        if let Some((number, changes)) = thread.take_turn(record) {
+            let location = thread.location;
+            return Some((location, self.call_event(number, record, &changes, began_before, names)?));
+        }
         let arranged = match thread.turn(record.number, record.started_ns) {
             Turn::TooLate => return None,
             Turn::Now | Turn::Later => thread.arrange_call(record, pass, began_before),
@@ -219,14 +224,25 @@ impl Recorded {
                 Some(Event::Phase(change))
             }
             Written::Call { record, changes, began_before } => {
-                let function = FunctionId::from_index(record.function)?;
-                self.begin(function, names);
-                self.course.note(function);
-                let mut call = self.call_of(function, &record, &changes, names);
-                (call.number, call.began_before) = (number, began_before);
-                Some(Event::Call(call))
+                self.call_event(number, &record, &changes, began_before, names)
             }
         }
+    }
+
+    fn call_event(
+        &mut self,
+        number: u64,
+        record: &CallRecord,
+        changes: &[ChangeRecord],
+        began_before: bool,
+        names: &mut Names,
+    ) -> Option<Event> {
+        let function = FunctionId::from_index(record.function)?;
+        self.begin(function, names);
+        self.course.note(function);
+        let mut call = self.call_of(function, record, changes, names);
+        (call.number, call.began_before) = (number, began_before);
+        Some(Event::Call(call))
     }
 
     /// A process that initialises MPI by the first call that was seen of it has called nothing before that.

@@ -148,6 +148,17 @@ impl Thread {
         own
     }
 
+    /// The whole number of a call, and what it has done to requests, if it is its turn and nothing waits for others.
+    pub(crate) fn take_turn(&mut self, record: &CallRecord) -> Option<(u64, Vec<ChangeRecord>)> {
+        if !self.held.is_empty() || self.turn(record.number, record.started_ns) != Turn::Now {
+            return None;
+        }
+        let number = self.numbering.whole(record.number);
+        self.last_ns = self.last_ns.max(record.started_ns.saturating_add(record.ns));
+        self.numbering.pass(number);
+        Some((number, self.take_changes(record.number)))
+    }
+
     /// A call that it has made, with what the call has done to requests: where it belongs, as [`Self::arrange`] gives it.
     pub(crate) fn arrange_call(
         &mut self,

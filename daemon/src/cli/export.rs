@@ -18,7 +18,7 @@ use mpiprobe_export::{
 use mpiprobe_model::filter::Filter;
 use mpiprobe_replay::threads;
 use mpiprobe_report::present::{Output, OutputError, Progress, say, units};
-use mpiprobe_trace::{Definitions, LocationId, ReadError, Trace, store::TraceFiles};
+use mpiprobe_trace::{Definitions, LocationId, ReadError, Span, Trace, store::TraceFiles};
 use thiserror::Error;
 
 use super::{
@@ -302,6 +302,13 @@ fn tell(exported: &Exported, to: &str, files: &TraceFiles, asked: &Export) -> Ou
             messages => format!(" and {} messages", count(messages)),
         };
         say(format_args!("{to} has {} calls{messages}", count(exported.calls)));
+    }
+    if exported.calls == 0 && files.event_count() > 0 {
+        let Span { from_ns, until_ns } = files.span();
+        let (events, length) = (count(files.event_count()), units::ns(until_ns.saturating_sub(from_ns)));
+        say(format_args!(
+            "nothing was asked for that is in the trace: it has {events} events in {length} (--from, --until, --ranks, --filter)"
+        ));
     }
     let definitions = files.definitions();
     let notes = [

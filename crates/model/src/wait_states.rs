@@ -41,7 +41,7 @@ pub enum WaitKind {
     EarlyWait,
     /// Whoever needs a lock of a window waits until another one begins to give it up (`MPI_Win_unlock`).
     LockContention,
-    /// A one-sided call waits until its target calls MPI.
+    /// A one-sided call waits until its target calls MPI. At most: the library may need no call of it, and be busy with what it moves.
     Progress,
     InitCompletion,
     Finalize,
@@ -89,7 +89,7 @@ impl WaitKind {
             Self::LatePost => "late post",
             Self::EarlyWait => "early wait",
             Self::LockContention => "lock contention",
-            Self::Progress => "wait for progress",
+            Self::Progress => "wait for progress, at most",
             Self::InitCompletion => "init completion",
             Self::Finalize => "wait at finalize",
         }
@@ -338,7 +338,7 @@ impl WaitStates {
 }
 
 impl UnmatchedEnds {
-    /// Ends of messages, and calls of collectives, whose other ends were not found.
+    /// Ends of messages, calls of collectives, and epochs, whose other ends were not found.
     pub fn unmatched_ends(&self) -> u64 {
         let all = [
             self.sends,
@@ -349,6 +349,7 @@ impl UnmatchedEnds {
             self.contradictions.saturating_mul(2),
             self.of_partial_groups,
             self.incomplete_collective_calls,
+            self.epochs,
         ];
         all.into_iter().fold(0, u64::saturating_add)
     }

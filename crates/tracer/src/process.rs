@@ -73,7 +73,7 @@ pub(crate) struct Recorded {
     /// Those that have ended, and whose id another one has got.
     replaced: Vec<(u32, Thread)>,
     requests: Requests,
-    objects: HashMap<(bool, u64), u32>,
+    objects: HashMap<(bool, u64), (u32, u32)>,
     last_object: u32,
     sites: HashMap<u64, SiteId>,
     /// As they were defined, by number.
@@ -464,11 +464,11 @@ impl Recorded {
         // One that is made is another one, whoever had the handle before.
         let known = if descriptor.new_scope == NONE { self.objects.get(&key).copied() } else { None };
         if self.objects.len() >= MOST_OBJECTS {
-            return known.map(|number| object(is_file, number));
+            return known.map(|(number, _)| object(is_file, number));
         }
-        let number = known.unwrap_or_else(|| {
+        let (number, _) = known.unwrap_or_else(|| {
             self.last_object += 1;
-            let (process, number) = (self.id, self.last_object);
+            let (process, number, over) = (self.id, self.last_object, communicator);
             let communicator = Some(communicator).filter(|&number| number != 0);
             names.definitions.push(if is_file {
                 let file = File { communicator: None, path: None };
@@ -476,8 +476,8 @@ impl Recorded {
             } else {
                 Definition::Window { process, number, communicator }
             });
-            self.objects.insert(key, number);
-            number
+            self.objects.insert(key, (number, over));
+            (number, over)
         });
         if descriptor.frees != mpiprobe_common::descriptor::frees::NOTHING {
             self.objects.remove(&key);
@@ -626,15 +626,19 @@ impl Recorded {
                 continue;
             }
             let location = thread.location;
-            let communicator =
-                self.referred.communicator_of(handle).and_then(|number| self.communicator(number, names));
+            // The window or file that it is about is known by its handle, and the communicator by that.
+            let is_file = function.function().group == Group::Io;
+            let about = self.objects.get(&(is_file, record.object)).copied().filter(|_| record.object != 0);
+            let over = self.referred.communicator_of(handle).or(about.map(|(_, over)| over));
+            let communicator = over.and_then(|number| self.communicator(number, names));
+            let about = about.map(|(number, _)| object(is_file, number));
             let mut call = Call::new(function, record.started_ns, at_ns.max(record.started_ns));
             call.number = number;
             call.has_returned = false;
             call.began_before = record.started_ns < since_ns;
             call.call_site = self.site(one.call_site.unwrap_or(0), names);
             let lock = if locks(function) { lock_of(&record, &layout.constants) } else { None };
-            call.operation = of_call(function, &record, communicator, None, lock);
+            call.operation = of_call(function, &record, communicator, about, lock);
             open.push((location, Event::Call(call)));
         }
         open

@@ -434,8 +434,9 @@ impl Observation {
 
     /// Says in that recording where calls were made, as far as it is known by now.
     pub(super) fn name_traced_sites(&mut self) {
-        let Self { traced, targets, coverage, .. } = self;
+        let Self { traced, targets, coverage, kernel, .. } = self;
         if let Some(traced) = traced {
+            traced.locate_open_calls(|| kernel.engine.locate_open_calls());
             traced.name_sites(&targets.process_table, &mut coverage.sites, false);
         }
     }

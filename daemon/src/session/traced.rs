@@ -92,6 +92,11 @@ impl TracedProcesses {
         self.tracing.name_sites(|slot, address| sites.call_site(slot, address, process_table.process(slot), is_last));
     }
 
+    /// If somebody wants to know where open calls were made, has it looked up.
+    pub(super) fn locate_open_calls(&self, look_up: impl FnOnce()) {
+        self.tracing.locate_open_calls(look_up);
+    }
+
     /// The job has not ended as it should.
     pub(super) fn fail(&self, why: String) {
         self.tracing.fail(why);

@@ -465,7 +465,15 @@ impl Visitor for ProcessWriter<'_> {
         thread.enter(row.begin_ns, region)?;
         thread.frames.push(Frame { end_ns: row.end_ns, region, site, records: thread.ends.len() });
         let is_taken = matches!(act, Act::Messages { .. }) && when == When::Blocking && !changes.is_empty();
-        if has_returned && !is_taken {
+        // What a call has sent that has not returned, others may have received.
+        let act = match act {
+            Act::Messages { send, ends, .. } if !has_returned => {
+                Act::Messages { send, receive: None, ends: MessageEnds { receives: false, ..ends } }
+            }
+            act => act,
+        };
+        let is_sent = matches!(act, Act::Messages { send: Some(_), .. });
+        if (has_returned || is_sent) && !is_taken {
             self.begin(index, row, act, posts.then_some(row.request), when)?;
         }
         for change in changes {

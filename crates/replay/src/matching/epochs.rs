@@ -137,7 +137,8 @@ impl Epochs {
     pub(super) fn take(&mut self, process: ProcessId, window: Option<Stream>, one: EpochCall, known: &Known) {
         let EpochCall { step, call, gaps, .. } = one;
         let Some(common) = window else {
-            self.counts.epochs += u64::from(matches!(step, Step::Start | Step::Post | Step::Lock { .. }));
+            let begins = matches!(step, Step::Start | Step::Post | Step::Lock { .. } | Step::LockOfUnknown);
+            self.counts.epochs += u64::from(begins);
             return;
         };
         let Self { windows, waits, counts, between_clocks, .. } = self;
@@ -180,6 +181,7 @@ impl Epochs {
                 }
             }
             Step::Post => window.post(process, call, known, waits),
+            Step::LockOfUnknown => counts.epochs += 1,
             Step::Lock { .. } | Step::Unlock(_) | Step::Flush { .. } => {}
             Step::Wait => {
                 let exposures = window.exposures.get_mut(&process);

@@ -15,11 +15,13 @@ use super::{
 /// Calls of a window that may wait for others.
 const MOST_CALLS: usize = 1 << 16;
 
-/// A one-sided call that a lock of another process has kept from going on, until that process began to give it up (`other`).
+/// A one-sided call that locks of other processes have kept from going on, until the last of those began to give it up (`other`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LockWait {
     pub(crate) call: CallAt,
     pub(crate) other: CallAt,
+    /// How long some of them had asked for the lock by then, in the time of the call, ns.
+    pub(crate) ns: u64,
 }
 
 /// A one-sided call that may have waited for its target to be in MPI.
@@ -27,8 +29,9 @@ pub(crate) struct LockWait {
 pub(crate) struct PassiveCall {
     pub(crate) call: CallAt,
     pub(crate) target: ProcessId,
-    /// Until then it has waited for a lock, or it began then, ns.
+    /// When it has waited for no lock, ns.
     pub(crate) from_ns: u64,
+    pub(crate) until_ns: u64,
 }
 
 /// A call of an epoch.
@@ -51,6 +54,8 @@ struct Epoch {
     /// `None`: not known.
     exclusive: Option<bool>,
     has_lock: bool,
+    /// When it was asked for, ns.
+    since_ns: u64,
     calls: VecDeque<Made>,
 }
 
@@ -60,6 +65,7 @@ struct Released {
     origin: ProcessId,
     target: Option<ProcessId>,
     exclusive: Option<bool>,
+    since_ns: u64,
     unlock: CallAt,
 }
 
@@ -89,7 +95,8 @@ impl Locks {
     pub(super) fn take(&mut self, process: ProcessId, window: Stream, step: Step, call: CallAt) {
         let (target, unlocks, completes) = match step {
             Step::Lock { target, exclusive } => {
-                let epoch = Epoch { origin: process, target, exclusive, has_lock: false, calls: VecDeque::new() };
+                let (origin, since_ns, calls) = (process, call.entry_ns, VecDeque::new());
+                let epoch = Epoch { origin, target, exclusive, has_lock: false, since_ns, calls };
                 let window = self.windows.entry(window).or_default();
                 if let Some(before) = window.open.insert((process, target), epoch) {
                     window.closed.push_back(before);
@@ -99,7 +106,7 @@ impl Locks {
             Step::Unlock(target) => (target, true, true),
             Step::Flush { target, completes } => (target, false, completes),
             Step::Access(target) => (Some(target), false, false),
-            Step::Start | Step::Complete | Step::Post | Step::Wait => return,
+            Step::Start | Step::Complete | Step::Post | Step::Wait | Step::LockOfUnknown => return,
         };
         let Some(window) = self.windows.get_mut(&window) else { return };
         let one = Made { at: call, target, unlocks, completes };
@@ -113,8 +120,8 @@ impl Locks {
             }
         }
         if unlocks && let Some(epoch) = window.open.remove(&key) {
-            let Epoch { origin, target, exclusive, .. } = epoch;
-            window.released.push_back(Released { origin, target, exclusive, unlock: call });
+            let Epoch { origin, target, exclusive, since_ns, .. } = epoch;
+            window.released.push_back(Released { origin, target, exclusive, since_ns, unlock: call });
             window.closed.push_back(epoch);
             if window.released.len() > MOST_CALLS {
                 window.released.pop_front();
@@ -173,27 +180,33 @@ impl Epoch {
     ) {
         let slack_ns = slack_ns(self.origin, known);
         while let Some(one) = self.calls.pop_front_if(|one| one.at.return_ns.saturating_add(slack_ns) < until_ns) {
-            let mut from_ns = one.at.entry_ns;
+            let CallAt { entry_ns, return_ns, .. } = one.at;
+            // Before it waits for locks, and behind that.
+            let mut rest = [Some((entry_ns, return_ns)), None];
             if !self.has_lock
-                && let Some(other) = self.last_before(&one, released)
+                && let Some((other, ns)) = self.kept_by(&one, released)
             {
                 self.has_lock = true;
                 if known.within_ns(&[self.origin, other.origin]).is_none() {
                     *between_clocks += 1;
                 } else {
-                    waits.push(LockWait { call: one.at, other: other.unlock });
-                    from_ns = other.unlock.entry_ns;
+                    let until_ns = other.unlock.entry_ns;
+                    waits.push(LockWait { call: one.at, other: other.unlock, ns });
+                    // Who asks for it first may be the target, which is in MPI then.
+                    rest = [Some((entry_ns, until_ns.saturating_sub(ns) + 1)), Some((until_ns, return_ns))];
                 }
             }
             self.has_lock |= one.completes;
             if let Some(target) = one.target.filter(|&target| target != self.origin) {
-                passive.push(PassiveCall { call: one.at, target, from_ns });
+                let rest = rest.into_iter().flatten();
+                passive.extend(rest.map(|(from_ns, until_ns)| PassiveCall { call: one.at, target, from_ns, until_ns }));
             }
         }
     }
 
-    /// The last one who has begun to give the lock up during a call, of those who may not have had it at the same time, and had it before.
-    fn last_before<'a>(&self, one: &Made, released: &'a VecDeque<Released>) -> Option<&'a Released> {
+    /// The last one who has begun to give the lock up during a call, of those who may not have had it at the same time, and had it before; and how long any of these
+    /// had asked for it by then, in the time of the call, ns.
+    fn kept_by<'a>(&self, one: &Made, released: &'a VecDeque<Released>) -> Option<(&'a Released, u64)> {
         let CallAt { entry_ns, return_ns, .. } = one.at;
         let first = released.partition_point(|other| other.unlock.entry_ns <= entry_ns);
         let last = released.partition_point(|other| other.unlock.entry_ns < return_ns);
@@ -208,6 +221,15 @@ impl Epoch {
                 // Of two that give it up at the same time, the one had it first that is done first.
                 && (!one.unlocks || other.unlock.return_ns <= return_ns)
         };
-        released.range(first..last.max(first)).rfind(is_other)
+        let others = released.range(first..last.max(first)).filter(is_other);
+        // They are in the order of their ends.
+        let (mut ns, mut before_ns, mut latest) = (0, u64::MAX, None);
+        for other in others.rev() {
+            latest = latest.or(Some(other));
+            let from_ns = other.since_ns.max(entry_ns);
+            ns += other.unlock.entry_ns.min(before_ns).saturating_sub(from_ns);
+            before_ns = before_ns.min(from_ns);
+        }
+        latest.map(|latest| (latest, ns))
     }
 }

@@ -225,6 +225,8 @@ pub(super) enum Step {
     Wait,
     /// `MPI_Win_lock`, `MPI_Win_lock_all`; `exclusive`: `None` if it is not known.
     Lock { target: Option<ProcessId>, exclusive: Option<bool> },
+    /// `MPI_Win_lock` of a part of a window of which it is not known whose it is.
+    LockOfUnknown,
     /// `MPI_Win_unlock`, `MPI_Win_unlock_all`
     Unlock(Option<ProcessId>),
     /// `MPI_Win_flush` and the like. `completes`: at the target, too.
@@ -479,9 +481,11 @@ impl Translator<'_> {
             "MPI_Win_complete" => Step::Complete,
             "MPI_Win_post" => Step::Post,
             "MPI_Win_wait" => Step::Wait,
-            "MPI_Win_lock" => {
-                Step::Lock { target: Some(target()?), exclusive: lock.map(|lock| lock == Lock::Exclusive) }
-            }
+            "MPI_Win_lock" if operation.partner() == Some(Partner::Null) => return None,
+            "MPI_Win_lock" => target().map_or(Step::LockOfUnknown, |target| Step::Lock {
+                target: Some(target),
+                exclusive: lock.map(|lock| lock == Lock::Exclusive),
+            }),
             "MPI_Win_lock_all" => Step::Lock { target: None, exclusive: Some(false) },
             "MPI_Win_unlock" => Step::Unlock(Some(target()?)),
             "MPI_Win_unlock_all" => Step::Unlock(None),

@@ -306,20 +306,23 @@ impl Rules<'_> {
 
     /// One-sided calls that have waited for somebody else's lock.
     pub(super) fn locks(&self, waits: &[LockWait], found: &mut Found) {
-        for LockWait { call, other } in waits {
+        for LockWait { call, other, ns: asked_ns } in waits {
             // Whoever has told of it knows how the clocks of the two compare.
             let Some((within_ns, honest_ns)) = self.apart(call.location, other.location) else { continue };
             let ns = found.checked(rules::until(other.entry_ns, stay(call)), honest_ns);
-            let ns = found.sure(ns, within_ns);
+            let ns = found.sure(ns.min(*asked_ns), within_ns);
             if ns > 0 {
-                found.message(self.wait(WaitKind::LockContention, call, ns, other));
+                let mut wait = self.wait(WaitKind::LockContention, call, ns, other);
+                // Until the lock is given up.
+                wait.stay.entry_ns = other.entry_ns.min(call.return_ns).saturating_sub(ns);
+                found.message(wait);
             }
         }
     }
 
     /// One-sided calls that have waited until their target called MPI, without which the library has not gone on.
     pub(super) fn passive(&self, calls: &[PassiveCall], found: &mut Found) {
-        for PassiveCall { call, target, from_ns } in calls {
+        for PassiveCall { call, target, from_ns, until_ns } in calls {
             let location = self.only_threads.get(target.index()).copied().flatten();
             let Some((location, log)) =
                 location.and_then(|location| Some((location, self.logs.get(location.index())?)))
@@ -335,7 +338,7 @@ impl Rules<'_> {
                 Cell::Calling(_) => Some(false),
                 Cell::NotRecorded { .. } => None,
             };
-            let Some((ns, at_ns)) = log.before_last_call(*from_ns, call.return_ns, is_outside) else { continue };
+            let Some((ns, at_ns)) = log.before_last_call(*from_ns, *until_ns, is_outside) else { continue };
             let ns = found.sure(ns, within_ns);
             if ns > 0 {
                 let entered = Stay { entry_ns: at_ns, return_ns: at_ns };

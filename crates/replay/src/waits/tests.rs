@@ -899,6 +899,31 @@ fn locks_wait_for_those_who_have_them() {
 }
 
 #[test]
+fn nobody_has_a_lock_before_it_has_asked_for_it() {
+    // Until then it is the target, the same process, that the library waits for.
+    let own = locked(Lock::Exclusive, (10_000, 10_010), (10_100, 10_200), (11_000, 11_100));
+    let waits = locked(Lock::Exclusive, (1000, 1010), (1100, 1200), (2000, 11_200));
+    let states = analysed(&with_window([own.into(), waits.into()]));
+    assert_eq!(of(&states, WaitKind::LockContention), [(1, 1000)]);
+    assert_eq!(of(&states, WaitKind::Progress), [(1, 8000)]);
+    // One holder after the other.
+    let first = locked(Lock::Exclusive, (1500, 1510), (1600, 1700), (4000, 4100));
+    let second = locked(Lock::Exclusive, (4500, 4510), (4600, 4700), (6000, 6100));
+    let waits = locked(Lock::Exclusive, (2000, 6200), (6300, 6400), (6500, 6600));
+    let states = analysed(&with_window([vec![], [first, second].concat(), waits.into()]));
+    assert_eq!(of(&states, WaitKind::LockContention), [(2, 2000 + 1500)]);
+    // Of a window whose parts nobody knows, locks are counted.
+    let mut made = with_window([vec![], locked(Lock::Shared, (100, 110), (120, 130), (140, 150)).into()]);
+    made.definitions.windows.iter_mut().for_each(|window| window.communicator = None);
+    for at in [1000, 2000] {
+        let mut lock = call("MPI_Win_lock", at, at + 10).about(0, Some(Lock::Exclusive));
+        lock.operation.communicator = None;
+        made.add(1, lock.on(Object::Window(WindowId(7))));
+    }
+    assert_eq!(analysed(&made).unmatched.epochs, 2);
+}
+
+#[test]
 fn one_sided_calls_wait_until_their_target_calls_mpi() {
     let barrier = |entry, leave| call("MPI_Barrier", entry, leave).over(HandMade::WORLD);
     let all = [

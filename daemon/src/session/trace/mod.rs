@@ -198,6 +198,15 @@ impl Tracing {
         self.window.clone()
     }
 
+    /// If somebody wants to know where open calls were made, has it looked up.
+    pub(in crate::session) fn locate_open_calls(&self, look_up: impl FnOnce()) {
+        let is_wanted = std::mem::take(&mut self.shared.lock().unwrap_or_else(PoisonError::into_inner).wants_located);
+        if is_wanted {
+            look_up();
+            self.tell(Message::Located);
+        }
+    }
+
     /// Whether somebody waits for call sites to be named, or may at any time.
     pub(in crate::session) fn is_looked_at(&self) -> bool {
         self.waits.is_some() || self.window.is_some() || self.is_flight

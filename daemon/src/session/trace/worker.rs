@@ -80,6 +80,8 @@ pub(super) enum Message {
     Dump(Asked),
     /// With whether that is all that will be known.
     Site(SiteId, CallSite, bool),
+    /// It was looked up where the calls were made that were open when that was wanted.
+    Located,
     /// Nothing more is to be written down; is answered when all has been read.
     Stop(Sender<()>),
     Finish,
@@ -89,6 +91,8 @@ pub(super) enum Message {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) new_sites: Vec<NewSite>,
+    /// It is to be looked up where open calls were made, and [`Message::Located`] to be said then.
+    pub(super) wants_located: bool,
 }
 
 /// What has come of it.
@@ -188,7 +192,15 @@ pub(super) struct Worker {
     live: Option<Live>,
     /// Call sites of which not all is known yet, if anybody may wait for that; and since when somebody does.
     unnamed: HashSet<SiteId>,
-    names_wanted_since: Option<Instant>,
+    naming: Option<Naming>,
+}
+
+/// Somebody waits until it is known where open calls were made.
+struct Naming {
+    since: Instant,
+    are_located: bool,
+    /// Their places have numbers.
+    are_asked: bool,
 }
 
 /// Who looks at calls while they are recorded, and how far it can be known what has happened.
@@ -258,7 +270,7 @@ impl Worker {
             pressure: Pressure::default(),
             live,
             unnamed: HashSet::new(),
-            names_wanted_since: None,
+            naming: None,
         }
     }
 
@@ -320,6 +332,11 @@ impl Worker {
                 self.recorder.define_site(id, site);
                 if is_final {
                     self.unnamed.remove(&id);
+                }
+            }
+            Message::Located => {
+                if let Some(naming) = &mut self.naming {
+                    naming.are_located = true;
                 }
             }
             Message::Stop(answer) => {
@@ -459,15 +476,22 @@ impl Worker {
     /// Whether it is known by now where the calls were made that are open, or was waited for long enough: that is where a job hangs.
     fn are_open_calls_named(&mut self) -> bool {
         const PATIENCE: Duration = Duration::from_secs(2);
-        let since = *self.names_wanted_since.get_or_insert_with(|| {
+        let shared = &self.shared;
+        let naming = self.naming.get_or_insert_with(|| {
+            shared.lock().unwrap_or_else(PoisonError::into_inner).wants_located = true;
+            Naming { since: Instant::now(), are_located: false, are_asked: false }
+        });
+        let is_too_long = naming.since.elapsed() >= PATIENCE;
+        if naming.are_located && !naming.are_asked {
+            naming.are_asked = true;
             // They may come from places that no other call has.
             self.recorder.open_calls(monotonic_ns());
-            Instant::now()
-        });
-        self.give_sites();
-        let are_named = self.unnamed.is_empty() || since.elapsed() >= PATIENCE;
+            self.give_sites();
+            return false;
+        }
+        let are_named = is_too_long || naming.are_asked && self.unnamed.is_empty();
         if are_named {
-            self.names_wanted_since = None;
+            self.naming = None;
         }
         are_named
     }

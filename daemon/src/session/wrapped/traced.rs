@@ -53,6 +53,8 @@ impl TracedImages {
             }
         }
         self.note_ends(images);
+        // What the wrapper writes says it.
+        self.tracing.locate_open_calls(|| ());
         self.name_sites(images, sites, false);
     }
 

@@ -267,6 +267,10 @@ fn of_hang(mpi: Mpi, by: &By) -> Result<(), Failed> {
                 && !call.has_returned
             {
                 open.insert(rank, call.function().function().name);
+                // That is what somebody wants to know of a job that hangs.
+                let site = call.call_site.and_then(|site| trace.definitions().call_site(site));
+                let is_placed = site.is_some_and(|site| site.text.contains("hang.c:"));
+                assert!(is_placed, "rank {rank} is in {site:?}");
             }
         }
     }

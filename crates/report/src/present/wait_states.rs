@@ -70,10 +70,10 @@ fn summary(states: &WaitStates) -> String {
         );
     }
     if states.waits.is_empty() {
-        text += if unmatched > 0 {
-            "Those that were matched have waited for nobody.\n"
-        } else {
-            "Nobody has waited for anybody.\n"
+        text += match (matched, unmatched) {
+            (_, 0) => "Nobody has waited for anybody.\n",
+            (0, _) => "",
+            _ => "Those that were matched have waited for nobody.\n",
         };
     }
     text

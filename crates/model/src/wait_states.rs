@@ -95,6 +95,11 @@ impl WaitKind {
         }
     }
 
+    /// Whether some of the time may be no waiting.
+    pub const fn is_at_most(self) -> bool {
+        matches!(self, Self::AllToAllVarying | Self::Progress)
+    }
+
     /// Whether it is time that somebody waits for somebody; otherwise it is what leaving takes.
     pub const fn is_waiting(self) -> bool {
         !matches!(self, Self::BarrierCompletion | Self::AllToAllCompletion | Self::InitCompletion)

@@ -16,6 +16,8 @@ use super::{
 
 /// Exposures of a process that may wait for others.
 const MOST_EXPOSURES: usize = 1 << 16;
+/// Accesses to a process's part of a window that are told apart.
+const MOST_ACCESSES: usize = 1 << 10;
 /// Epochs of a window that may.
 const MOST_WAITING: usize = 1 << 12;
 
@@ -106,8 +108,8 @@ struct Window {
     had: HashMap<(ProcessId, ProcessId), u64>,
     /// Those that others have accessed of whose clocks nothing is known.
     apart: HashSet<ProcessId>,
-    /// By target: when the last access was over, ns.
-    accessed_ns: HashMap<ProcessId, u64>,
+    /// By target: when accesses began, and when those up to then were over, ns.
+    accessed: HashMap<ProcessId, VecDeque<(u64, u64)>>,
 }
 
 /// Of all windows.
@@ -149,7 +151,7 @@ impl Epochs {
                 counts.epochs += u64::from(window.open.insert(process, epoch).is_some());
             }
             Step::Access(target) => {
-                window.accessed(target, call.return_ns);
+                window.accessed(target, &call);
                 if let Some(epoch) = window.open.get_mut(&process) {
                     if let Some(access) = epoch.accesses.iter_mut().find(|access| access.target == target) {
                         access.last_ns = access.last_ns.max(call.return_ns);
@@ -192,10 +194,26 @@ impl Epochs {
         }
     }
 
-    /// When the last access to each member's part of a window was over, of those that were taken by now, ns; 0: there was none. They begin anew.
-    pub(super) fn take_accessed(&mut self, window: Stream, members: impl Iterator<Item = ProcessId>) -> Vec<u64> {
+    /// When the last access to each member's part of a window was over, of those that began until then, ns; 0: there was none. They are taken
+    /// away.
+    pub(super) fn take_accessed(
+        &mut self,
+        window: Stream,
+        members: impl Iterator<Item = ProcessId>,
+        until_ns: u64,
+    ) -> Vec<u64> {
         let Some(window) = self.windows.get_mut(&window) else { return Vec::new() };
-        members.map(|member| window.accessed_ns.remove(&member).unwrap_or(0)).collect()
+        let last = |member: ProcessId| {
+            let Some(accessed) = window.accessed.get_mut(&member) else { return 0 };
+            let mut last_ns = 0;
+            accessed.retain(|&(entry_ns, return_ns)| {
+                let is_later = entry_ns > until_ns;
+                last_ns = if is_later { last_ns } else { return_ns.max(last_ns) };
+                is_later
+            });
+            last_ns
+        };
+        members.map(last).collect()
     }
 
     /// All calls that begin before that time have been taken.
@@ -248,9 +266,16 @@ impl Epochs {
 }
 
 impl Window {
-    fn accessed(&mut self, target: ProcessId, ns: u64) {
-        let last_ns = self.accessed_ns.entry(target).or_insert(0);
-        *last_ns = ns.max(*last_ns);
+    fn accessed(&mut self, target: ProcessId, call: &CallAt) {
+        let of_target = self.accessed.entry(target).or_default();
+        of_target.push_back((call.entry_ns, call.return_ns));
+        // Where there are no fences, nobody takes them.
+        if of_target.len() > MOST_ACCESSES
+            && let Some((_, first_ns)) = of_target.pop_front()
+            && let Some((_, next_ns)) = of_target.front_mut()
+        {
+            *next_ns = first_ns.max(*next_ns);
+        }
     }
 
     /// Epochs and exposures that nobody has anything to do with.

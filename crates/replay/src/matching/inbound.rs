@@ -14,6 +14,8 @@ use super::{
 };
 use crate::slices::Slice;
 
+/// Gaps of one end of a channel that are told apart.
+const MOST_GAPS: usize = 1 << 12;
 /// Ends of one channel that may wait for the other one.
 const MOST_OF_CHANNEL: usize = 1 << 17;
 
@@ -549,6 +551,9 @@ impl Inbound {
         }
         for index in 0..self.channels.len() {
             while self.look(index, slice, known) {}
+            if let Some(channel) = self.channels.get_mut(index) {
+                channel.unite_gaps();
+            }
         }
     }
 
@@ -569,7 +574,7 @@ impl Inbound {
             return true;
         };
         let posted_ns = receive.posted.entry_ns;
-        if posted_ns >= between.until_ns.1 {
+        if between.until_ns.1 != u64::MAX && posted_ns >= between.until_ns.1 {
             self.skip(index, between);
             return true;
         }
@@ -583,12 +588,13 @@ impl Inbound {
         // Who can say when one has come before the other?
         let Some(apart_ns) = known.within_ns(&[self.process, source]) else { return false };
         let over_ns = completion.call.return_ns.saturating_add(apart_ns);
-        if over_ns >= between.until_ns.0 {
+        if between.until_ns.0 != u64::MAX && over_ns >= between.until_ns.0 {
             self.skip(index, between);
             return true;
         }
         let needed_ns = over_ns.max(channel.waiting_until_ns(posted_ns).saturating_add(apart_ns));
-        if slice.until_of(source) <= over_ns || slice.until_of(self.process) <= needed_ns {
+        let sent_ns = over_ns.saturating_add(CLOCKS_NS);
+        if slice.until_of(source) <= sent_ns || slice.until_of(self.process) <= needed_ns {
             return false;
         }
         if channel.order.is_none() {
@@ -785,6 +791,12 @@ impl Gaps {
         self.0.front().is_none_or(|gap| entry_ns < gap.from_ns)
     }
 
+    /// Where nothing has come between them, they are one.
+    fn unite(&mut self) {
+        let all = self.0.drain(..).reduce(Gap::with);
+        self.0.extend(all);
+    }
+
     /// One that reaches into the last ones makes one of them. Gives whether it changes nothing about those before it.
     fn add(&mut self, gap: Gap) -> bool {
         let before = self.0.len();
@@ -793,6 +805,13 @@ impl Gaps {
             all = all.with(last);
         }
         self.0.push_back(all);
+        if self.0.len() > MOST_GAPS
+            && let Some(first) = self.0.pop_front()
+            && let Some(next) = self.0.front_mut()
+        {
+            *next = next.with(first);
+            return false;
+        }
         self.0.len() > before && before > 0
     }
 }
@@ -835,6 +854,17 @@ impl Channel {
             self.own_gaps.0.pop_front();
         }
         self.order = None;
+    }
+
+    /// What comes later comes behind all gaps: where nothing waits, those before the last tell nothing.
+    fn unite_gaps(&mut self) {
+        if self.sends.is_empty() && self.receives.is_empty() {
+            if self.own_gaps.0.len() > 1 || self.source_gaps.0.len() > 1 {
+                self.order = None;
+            }
+            self.own_gaps.unite();
+            self.source_gaps.unite();
+        }
     }
 
     /// When the message has gone that may have waited for a receive that was posted then.

@@ -167,7 +167,7 @@ impl Matcher {
             }
             let common = self.groups.common(one.window);
             if let Some(common) = common {
-                self.locks.take(process, common, one.step, one.call);
+                self.locks.take(process, common, &one);
             }
             self.epochs.take(process, common, one, &self.known);
         }
@@ -176,17 +176,16 @@ impl Matcher {
         self.locks.settle(until_ns, &self.known);
         let gone = self.groups.forget_gone();
         self.epochs.forget(&gone, &self.known);
-        self.locks.forget(&gone);
+        self.locks.forget(&gone, &self.known);
     }
 
     /// All have come to a fence: the accesses before it are all that there are.
     fn fence(&mut self, fence: &Instance) {
         let Some(window) = fence.object else { return };
-        let accessed = self.epochs.take_accessed(window, fence.members.iter().map(|member| member.process));
-        // Of one that is told late, they may be of later epochs.
-        let until_ns = fence.overlap().0;
+        let members = fence.members.iter().map(|member| member.process);
+        let accessed = self.epochs.take_accessed(window, members, fence.overlap().0);
         let of_members = fence.members.iter().map(|member| member.call).zip(accessed);
-        self.fenced.extend(of_members.filter(|&(call, ns)| ns > call.entry_ns && ns <= until_ns));
+        self.fenced.extend(of_members.filter(|&(call, ns)| ns > call.entry_ns));
     }
 
     /// What each process has to say to others.
@@ -317,6 +316,7 @@ impl Matcher {
     pub fn unmatched(&self) -> Unmatched {
         let mut all = self.groups.counts;
         all.add(&self.epochs.counts);
+        all.epochs += self.locks.incomplete;
         for process in &self.processes {
             all.add(&process.counts);
             all.add(&process.inbound.counts);

@@ -275,6 +275,7 @@ impl Analysis {
             cells: &self.cells,
             may_wait_for_receiver: &self.senders,
             clocks: &self.clocks,
+            worst_within_ns: self.clocks.worst_within_ns().unwrap_or(0),
             nodes: &self.nodes_of,
             logs: &self.logs,
             cell_list: &self.cell_list,

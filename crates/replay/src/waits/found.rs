@@ -97,6 +97,8 @@ pub(super) struct Rules<'a> {
     /// By number: whether a sender in it, or one that it has posted, may wait for the receiver.
     pub(super) may_wait_for_receiver: &'a [bool],
     pub(super) clocks: &'a Clocks,
+    /// By how much times of any two nodes that are compared may be off, ns.
+    pub(super) worst_within_ns: u64,
     /// By location.
     pub(super) nodes: &'a [NodeId],
     pub(super) logs: &'a [Log],
@@ -181,9 +183,10 @@ impl Found {
         0
     }
 
-    fn part(&mut self, of: &Wait, ns: u64, what: PartKind) {
+    /// A part that is longer than what is known of the clocks.
+    fn part(&mut self, of: &Wait, ns: u64, within_ns: u64, what: PartKind) {
         let &Wait { kind, location, place, .. } = of;
-        if ns > 0 {
+        if ns > within_ns {
             self.parts.push(Part { kind, location, place, ns, what });
         }
     }
@@ -298,7 +301,8 @@ impl Rules<'_> {
             let wait = self.wait(kind, call, ns, other);
             if let EpochNeed::Complete { accessed_ns } = *need {
                 let late_ns = ns.min(other.entry_ns.saturating_sub(accessed_ns));
-                found.part(&wait, late_ns, PartKind::LateComplete);
+                // Those who have accessed it may be on any node.
+                found.part(&wait, late_ns, self.worst_within_ns, PartKind::LateComplete);
             }
             found.message(wait);
         }
@@ -397,7 +401,7 @@ impl Rules<'_> {
                 });
                 if let Some(&accessed_ns) = self.fenced.get(&(location, member.call.number)).filter(|_| ns > 0) {
                     let early_ns = ns.min(accessed_ns.saturating_sub(call.entry_ns));
-                    found.part(&wait(kind, ns, cause, None), early_ns, PartKind::EarlyFence);
+                    found.part(&wait(kind, ns, cause, None), early_ns, all_within_ns, PartKind::EarlyFence);
                 }
                 if ns > 0 || path.is_some() {
                     waits.push(wait(kind, ns, cause, path.map(|(at_ns, last)| (last, at_ns))));

@@ -49,6 +49,7 @@ fn summary(states: &WaitStates) -> String {
     let ends = &states.unmatched;
     let matched = ends.matched_messages.saturating_mul(2).saturating_add(ends.matched_collective_calls);
     let unmatched = ends.unmatched_ends();
+    let is_any_at_most = states.waits.iter().any(|row| row.kind.is_at_most());
     let waited =
         states.waits.iter().filter(|row| row.kind.is_waiting()).fold(0u64, |sum, row| sum.saturating_add(row.ns));
     let mut text = format!(
@@ -56,7 +57,7 @@ fn summary(states: &WaitStates) -> String {
         count(states.calls),
         if states.is_short { "the last " } else { "" },
         ns(states.span_ns()),
-        if unmatched > 0 { "at least " } else { "" },
+        if unmatched > 0 && !is_any_at_most { "at least " } else { "" },
         ns(waited),
         share(waited, states.total_ns),
         share(waited, states.mpi_ns),

@@ -1,7 +1,7 @@
 //! The thread that reads rings and writes the trace: whatever else mpiprobe does, rings must not be full.
 
 use std::{
-    collections::HashSet,
+    collections::HashMap,
     io,
     sync::{
         Arc, Mutex, PoisonError,
@@ -191,7 +191,7 @@ pub(super) struct Worker {
     pressure: Pressure,
     live: Option<Live>,
     /// Call sites of which not all is known yet, if anybody may wait for that; and since when somebody does.
-    unnamed: HashSet<SiteId>,
+    unnamed: HashMap<SiteId, Instant>,
     naming: Option<Naming>,
 }
 
@@ -269,7 +269,7 @@ impl Worker {
             trouble: None,
             pressure: Pressure::default(),
             live,
-            unnamed: HashSet::new(),
+            unnamed: HashMap::new(),
             naming: None,
         }
     }
@@ -489,6 +489,8 @@ impl Worker {
             self.give_sites();
             return false;
         }
+        // Of processes that have ended before, nobody will say it.
+        self.unnamed.retain(|_, since| since.elapsed() < PATIENCE);
         let are_named = is_too_long || naming.are_asked && self.unnamed.is_empty();
         if are_named {
             self.naming = None;
@@ -636,7 +638,7 @@ impl Worker {
         let new = self.recorder.take_new_sites();
         if !new.is_empty() {
             if self.flight.is_some() {
-                self.unnamed.extend(new.iter().map(|site| site.id));
+                self.unnamed.extend(new.iter().map(|site| (site.id, Instant::now())));
             }
             self.shared.lock().unwrap_or_else(PoisonError::into_inner).new_sites.extend(new);
         }

@@ -21,6 +21,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// By the signal by which launchers end the others where one has failed (SIGTERM).
+    pub fn is_termination(self) -> bool {
+        self == Self::Signal(15)
+    }
+
     /// By a signal that a process is mostly sent by somebody else: a user, a launcher, a batch system, or the kernel if there is no memory
     /// left (SIGHUP, SIGINT, SIGKILL, SIGTERM, SIGXCPU).
     pub fn is_from_outside(self) -> bool {

@@ -40,7 +40,7 @@ pub(super) struct Flight {
     /// Why it is to be written as soon as possible.
     asked: Vec<Asked>,
     /// What has gone wrong, and when it is written down.
-    failure: Option<Failed>,
+    failure: Option<(Instant, String)>,
     /// Jobs of which a rank has died: one file of each.
     failed: BTreeSet<Option<String>>,
     is_short_told: bool,
@@ -61,15 +61,6 @@ impl Quiet {
         let now = Instant::now();
         Self { returns, since: now, next_look: now, is_told: false }
     }
-}
-
-/// Something that ends a job.
-#[derive(Debug)]
-struct Failed {
-    /// When it is to be written down: then all has ended that ends because of it.
-    at: Instant,
-    why: String,
-    is_from_outside: bool,
 }
 
 impl Flight {
@@ -103,17 +94,11 @@ impl Flight {
         self.ask(Asked::because(why));
     }
 
-    /// Something has gone wrong that ends a job. Only the first is of interest: what follows is because of that. But whoever was ended from
-    /// outside, as by a launcher, may be seen before the one that this is because of.
-    pub(super) fn fail(&mut self, job: Option<&str>, why: String, is_from_outside: bool) {
-        let is_first = self.failed.insert(job.map(str::to_owned));
-        let is_cause = self.failure.as_ref().is_some_and(|failure| failure.is_from_outside && !is_from_outside);
-        if is_first || is_cause {
+    /// Something has gone wrong that ends a job. Only the first is of interest: what follows is because of that.
+    pub(super) fn fail(&mut self, job: Option<&str>, why: String) {
+        if self.failed.insert(job.map(str::to_owned)) {
             say(&why);
-        }
-        let at = self.failure.as_ref().map_or_else(|| Instant::now() + SETTLING, |failure| failure.at);
-        if is_cause || is_first && self.failure.is_none() {
-            self.failure = Some(Failed { at, why, is_from_outside });
+            self.failure.get_or_insert_with(|| (Instant::now() + SETTLING, why));
         }
     }
 
@@ -130,9 +115,7 @@ impl Flight {
             let who = process.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
             let early = if is_early { " without MPI_Finalize" } else { "" };
             let with = failure.map(|failure| format!(" with {failure}")).unwrap_or_default();
-            let is_from_outside = failure.is_some_and(Failure::is_from_outside);
-            let why = format!("{who} (process {}) has ended{early}{with}", process.pid);
-            self.fail(process.job.as_deref(), why, is_from_outside);
+            self.fail(process.job.as_deref(), format!("{who} (process {}) has ended{early}{with}", process.pid));
         }
     }
 
@@ -187,8 +170,9 @@ impl Flight {
         {
             return false;
         }
-        if let Some(failed) = self.failure.take_if(|failed| is_last || failed.at <= Instant::now()) {
-            self.ask_because(failed.why);
+        let is_due = |(moment, _): &(Instant, String)| is_last || *moment <= Instant::now();
+        if let Some((_, why)) = self.failure.take_if(|failure| is_due(failure)) {
+            self.ask_because(why);
         }
         !self.asked.is_empty()
     }

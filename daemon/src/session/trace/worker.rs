@@ -320,7 +320,7 @@ impl Worker {
             Message::Ended(slot, end) => self.end(slot, &end),
             Message::Failed(why) => {
                 if let Some(flight) = &mut self.flight {
-                    flight.fail(None, why, false);
+                    flight.fail(None, why);
                 }
             }
             Message::Dump(asked) => {

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use mpiprobe_discover::Failure;
 use mpiprobe_model::WaitStates;
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_report::present::say;
@@ -66,17 +67,22 @@ impl TracedImages {
     /// Processes may have ended.
     pub(super) fn note_ends(&mut self, images: &Images) {
         let now = monotonic_ns();
-        let tracing = &self.tracing;
+        let mut ends = Vec::new();
         self.living.retain(|&slot| {
             let image = images.get(slot);
             let goes_on = image.is_some_and(|image| image.process().is_some());
             if !goes_on {
                 let failure = image.and_then(Image::failure);
                 let has_execed = image.is_some_and(|image| image.execed_ns().is_some());
-                tracing.end_process(slot, End { at_ns: now, has_execed, failure, cut_short: Vec::new() });
+                ends.push((slot, End { at_ns: now, has_execed, failure, cut_short: Vec::new() }));
             }
             goes_on
         });
+        // Which was the first of those that have ended since the last look, nobody knows: not one that a launcher has ended because of another.
+        ends.sort_by_key(|(_, end)| end.failure.is_some_and(Failure::is_termination));
+        for (slot, end) in ends {
+            self.tracing.end_process(slot, end);
+        }
     }
 
     fn name_sites(&mut self, images: &Images, sites: &mut Sites, is_last: bool) {

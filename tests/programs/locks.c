@@ -1,7 +1,7 @@
 /* locks: one-sided communication with locks. Three ranks.
  *
- * In each of STEPS steps rank 1 locks rank 0's part of a window for itself, puts an int there, and keeps the lock for 5 ms; meanwhile rank 2 asks for it
- * as well, in even steps for itself, in odd ones to share it. Rank 0 waits in MPI_Recv, so that all goes on. 3 messages and a barrier a step. */
+ * In each of STEPS steps rank 1 locks rank 0's part of a window for itself, puts an int there, and keeps the lock for 5 ms from when rank 2 is about to
+ * ask for it as well, in even steps for itself, in odd ones to share it. Rank 0 waits in MPI_Recv, so that all goes on. 4 messages and a barrier a step. */
 #include <mpi.h>
 #include <unistd.h>
 
@@ -23,11 +23,13 @@ int main(int argc, char **argv) {
             /* Now it has the lock, whenever the library asks for it. */
             MPI_Win_flush(0, window);
             MPI_Send(&number, 1, MPI_INT, 2, 2, MPI_COMM_WORLD);
+            MPI_Recv(&number, 1, MPI_INT, 2, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
             usleep(5000);
             MPI_Win_unlock(0, window);
             MPI_Send(&number, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
         } else {
             MPI_Recv(&number, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&number, 1, MPI_INT, 1, 3, MPI_COMM_WORLD);
             MPI_Win_lock(step % 2 == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0, 0, window);
             MPI_Put(&number, 1, MPI_INT, 0, 2, 1, MPI_INT, window);
             MPI_Win_unlock(0, window);

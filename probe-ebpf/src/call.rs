@@ -123,9 +123,7 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
     }
     if thread.open.function_plus_1 != 0 {
         match place(thread, function, stack_pointer) {
-            StackPosition::Outside => {
-                note_left(thread);
-            }
+            StackPosition::Outside => note_left(thread),
             inside => {
                 heed(thread, function, registers);
                 if inside == StackPosition::Inside {

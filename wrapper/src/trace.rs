@@ -158,8 +158,13 @@ impl Ring {
     /// Where the line of a number is, once it is certain that there is room for it.
     #[inline]
     fn line(&self, number: u64) -> Option<*mut Line> {
-        let index = self.first + (number as u32 & (RING_LINES - 1));
-        Some(file::place(LINES_REGION, index)?.as_ptr())
+        Some(file::place(LINES_REGION, self.index(number))?.as_ptr())
+    }
+
+    /// The number of a line of the ring among those of all rings.
+    #[inline]
+    fn index(&self, number: u64) -> u32 {
+        self.first + (number as u32 & (RING_LINES - 1))
     }
 
     #[inline]
@@ -175,9 +180,8 @@ impl Ring {
             words(&mut (*line).words);
             state.store(origin.state(number), Ordering::Release);
         }
-        let soon = self.first + (number.wrapping_add(SOON) as u32 & (RING_LINES - 1));
         // Where there is no room for it, nothing comes of it.
-        if let Some(later) = file::known_place(LINES_REGION, soon) {
+        if let Some(later) = file::known_place(LINES_REGION, self.index(number.wrapping_add(SOON))) {
             fetch(later.as_ptr());
         }
     }

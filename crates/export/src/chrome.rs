@@ -116,7 +116,7 @@ impl ChromeWriter<'_> {
         }
         if let Some(target) = operation.target {
             partner(&mut all, "to", target.partner);
-            all.extend(target.lock.map(|lock| format!("\"lock\":\"{}\"", text::lock(lock))));
+            all.extend(target.lock.map(|lock| format!("\"lock\":\"{}\"", lock.name())));
         }
         if let Some(known) = operation.communicator.and_then(|id| self.definitions.communicator(id)) {
             all.push(format!("\"communicator\":{}", quoted(&known.name)));

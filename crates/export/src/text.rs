@@ -1,20 +1,12 @@
 //! What calls do, as words and numbers, for formats that are text.
 
-use mpiprobe_trace::{Bytes, Lock, Partner, Root};
+use mpiprobe_trace::{Bytes, Partner, Root};
 
 /// The other end: a rank, or why there is none.
 pub(crate) fn partner(partner: Partner) -> Option<i64> {
     match partner {
         Partner::Rank(rank) => Some(rank.into()),
         Partner::Group | Partner::Null | Partner::Any | Partner::Unknown => None,
-    }
-}
-
-/// Who may have a lock besides.
-pub(crate) fn lock(lock: Lock) -> &'static str {
-    match lock {
-        Lock::Exclusive => "exclusive",
-        Lock::Shared => "shared",
     }
 }
 

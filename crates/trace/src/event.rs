@@ -76,6 +76,15 @@ pub enum Lock {
     Shared,
 }
 
+impl Lock {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exclusive => "exclusive",
+            Self::Shared => "shared",
+        }
+    }
+}
+
 /// A window or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Object {

@@ -198,35 +198,41 @@ impl Recorded {
     ) -> Option<(LocationId, Event)> {
         FunctionId::from_index(record.function)?;
         let began_before = record.started_ns < since_ns;
-        let thread = self.thread(record.tid, record.started_ns, names);
-        // As most are, which are copied nowhere.
-        if let Some((number, changes)) = thread.take_turn(record) {
-            let location = thread.location;
-            return Some((location, self.call_event(number, record, &changes, began_before, names)?));
+        let mut thread = self.thread(record.tid, record.started_ns, names);
+        let mut turn = thread.turn(record.number, record.started_ns);
+        if turn == Turn::OtherThread {
+            self.replace(record.tid, record.started_ns, names);
+            thread = self.thread(record.tid, record.started_ns, names);
+            turn = thread.turn(record.number, record.started_ns);
         }
-        let arranged = match thread.turn(record.number, record.started_ns) {
-            Turn::TooLate => return None,
-            Turn::Now | Turn::Later => thread.arrange_call(record, pass, began_before),
-            Turn::OtherThread => {
-                self.replace(record.tid, record.started_ns, names);
-                self.thread(record.tid, record.started_ns, names).arrange_call(record, pass, began_before)
+        match turn {
+            Turn::TooLate => None,
+            // As most are, which are copied nowhere.
+            Turn::Now if !thread.holds_any() => {
+                let (number, changes) = thread.take_call(record);
+                let location = thread.location;
+                Some((location, self.call_event(number, record, &changes, began_before, names)?))
             }
-        };
-        let (location, number, what) = arranged?;
-        Some((location, self.event(number, what, names)?))
+            Turn::Now | Turn::Later | Turn::OtherThread => {
+                thread.hold_call(record, pass, began_before);
+                None
+            }
+        }
     }
 
     /// What its turn has come of.
     fn event(&mut self, number: u64, what: Written, names: &mut Names) -> Option<Event> {
         match what {
-            Written::Phase(change) => {
-                self.course.is_off = !change.is_on;
-                Some(Event::Phase(change))
-            }
+            Written::Phase(change) => Some(self.phase_event(change)),
             Written::Call { record, changes, began_before } => {
                 self.call_event(number, &record, &changes, began_before, names)
             }
         }
+    }
+
+    fn phase_event(&mut self, change: PhaseChange) -> Event {
+        self.course.is_off = !change.is_on;
+        Event::Phase(change)
     }
 
     fn call_event(
@@ -276,7 +282,7 @@ impl Recorded {
             flow.map_or((record.call_site, record.communicator), |flow: FlowKey| (flow.call_site, flow.communicator));
         let communicator = self.communicator(number, names);
         let object = self.object(function, record, number, names);
-        let lock = if locks(function) { self.lock_of(record) } else { None };
+        let lock = self.lock_of(function, record);
         let operation = of_call(function, record, communicator, object, lock);
         let returned_ns = record.started_ns.saturating_add(record.ns);
         let mut call = Call::new(function, record.started_ns, returned_ns);
@@ -290,7 +296,10 @@ impl Recorded {
         call
     }
 
-    fn lock_of(&mut self, record: &CallRecord) -> Option<Lock> {
+    fn lock_of(&mut self, function: FunctionId, record: &CallRecord) -> Option<Lock> {
+        if !locks(function) {
+            return None;
+        }
         if self.constants.is_none() {
             // It is asked of the kernel, and stays as it is once it is known.
             let layout = self.referred.layout();
@@ -492,8 +501,8 @@ impl Recorded {
         let change = PhaseChange { at_ns: record.at_ns, phase, is_on: record.current & current::OFF == 0 };
         let thread = self.thread(record.tid, record.at_ns, names);
         let location = thread.location;
-        let (number, what) = thread.arrange(record.number, pass, Written::Phase(change))?;
-        Some((location, self.event(number, what, names)?))
+        let change = thread.take_or_hold_phase(record.number, pass, change)?;
+        Some((location, self.phase_event(change)))
     }
 
     fn phase_name(&mut self, plus_1: u32) -> Option<String> {
@@ -637,7 +646,7 @@ impl Recorded {
             call.has_returned = false;
             call.began_before = record.started_ns < since_ns;
             call.call_site = self.site(one.call_site.unwrap_or(0), names);
-            let lock = if locks(function) { lock_of(&record, &layout.constants) } else { None };
+            let lock = self.lock_of(function, &record);
             call.operation = of_call(function, &record, communicator, about, lock);
             open.push((location, Event::Call(call)));
         }

@@ -80,7 +80,7 @@ pub(crate) enum Written {
 impl Written {
     fn end_ns(&self) -> u64 {
         match self {
-            Self::Call { record, .. } => record.started_ns.saturating_add(record.ns),
+            Self::Call { record, .. } => end_ns(record),
             Self::Phase(change) => change.at_ns,
         }
     }
@@ -148,43 +148,35 @@ impl Thread {
         own
     }
 
-    /// The whole number of a call, and what it has done to requests, if it is its turn and nothing waits for others.
-    pub(crate) fn take_turn(&mut self, record: &CallRecord) -> Option<(u64, Vec<ChangeRecord>)> {
-        if !self.held.is_empty() || self.turn(record.number, record.started_ns) != Turn::Now {
-            return None;
-        }
+    /// The whole number of the call whose turn it is, and what it has done to requests.
+    pub(crate) fn take_call(&mut self, record: &CallRecord) -> (u64, Vec<ChangeRecord>) {
         let number = self.numbering.whole(record.number);
-        self.last_ns = self.last_ns.max(record.started_ns.saturating_add(record.ns));
+        self.last_ns = self.last_ns.max(end_ns(record));
         self.numbering.pass(number);
-        Some((number, self.take_changes(record.number)))
+        (number, self.take_changes(record.number))
     }
 
-    /// A call that it has made, with what the call has done to requests: where it belongs, as [`Self::arrange`] gives it.
-    pub(crate) fn arrange_call(
-        &mut self,
-        record: &CallRecord,
-        pass: u64,
-        began_before: bool,
-    ) -> Option<(LocationId, u64, Written)> {
+    /// Keeps a call, with what it has done to requests, until its turn has come.
+    pub(crate) fn hold_call(&mut self, record: &CallRecord, pass: u64, began_before: bool) {
         let changes = self.take_changes(record.number);
-        let what = Written::Call { record: *record, changes, began_before };
-        let (number, what) = self.arrange(record.number, pass, what)?;
-        Some((self.location, number, what))
+        self.hold(record.number, pass, Written::Call { record: *record, changes, began_before });
     }
 
-    /// Something that the thread has written: gives it back, with its whole number, if its turn has come, else keeps it.
-    pub(crate) fn arrange(&mut self, number: u32, pass: u64, what: Written) -> Option<(u64, Written)> {
+    /// Gives a change of the phase back if its turn has come, before the call of that number, else keeps it.
+    pub(crate) fn take_or_hold_phase(&mut self, number: u32, pass: u64, change: PhaseChange) -> Option<PhaseChange> {
+        if self.held.is_empty() && self.numbering.is_next(self.numbering.whole(number)) {
+            self.last_ns = self.last_ns.max(change.at_ns);
+            return Some(change);
+        }
+        self.hold(number, pass, Written::Phase(change));
+        None
+    }
+
+    fn hold(&mut self, number: u32, pass: u64, what: Written) {
         let number = self.numbering.whole(number);
         self.last_ns = self.last_ns.max(what.end_ns());
-        if self.numbering.is_next(number) && self.held.is_empty() {
-            if what.is_call() {
-                self.numbering.pass(number);
-            }
-            return Some((number, what));
-        }
         self.is_held_in_order &= self.held.back().is_none_or(|last| last.number <= number);
         self.held.push_back(Held { number, pass, what });
-        None
     }
 
     pub(crate) fn holds_any(&self) -> bool {
@@ -278,6 +270,11 @@ impl Thread {
     }
 }
 
+/// When a call has returned, ns.
+fn end_ns(record: &CallRecord) -> u64 {
+    record.started_ns.saturating_add(record.ns)
+}
+
 /// Whether the low half of a number is that of the same number or of an earlier one.
 fn is_at_most(earlier: u32, later: u32) -> bool {
     later.wrapping_sub(earlier).cast_signed() >= 0
@@ -328,15 +325,12 @@ mod tests {
     #[test]
     fn what_came_from_several_rings_comes_out_in_order() {
         let mut thread = thread();
-        let call = |number: u32| Written::Call {
-            record: CallRecord { number, ..CallRecord::NONE },
-            changes: Vec::new(),
-            began_before: false,
-        };
         for number in
             (1..100).filter(|number| number / 10 % 2 == 1).chain((1..100).filter(|number| number / 10 % 2 == 0))
         {
-            assert_eq!(thread.arrange(number, 0, call(number)), None);
+            let record = CallRecord { number, ..CallRecord::NONE };
+            assert_eq!(thread.turn(number, record.started_ns), Turn::Later);
+            thread.hold_call(&record, 0, false);
         }
         assert_eq!(thread.release(0, false), None, "the first call is still missing");
         let released: Vec<u64> = std::iter::from_fn(|| thread.release(1, false)).map(|(number, _)| number).collect();

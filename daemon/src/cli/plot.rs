@@ -187,7 +187,7 @@ fn draw(source: &Source, asked: &Plot, options: &PlotOptions) -> Result<String, 
 
 /// "0..15" or "0-15", both of which are meant, or "7".
 fn ranks(text: &str) -> Result<RangeInclusive<u32>, String> {
-    let (first, last) = text.split_once("..").or_else(|| text.split_once('-')).unwrap_or((text, text));
+    let (first, last) = traces::ends_of(text);
     let number =
         |text: &str| text.parse::<u32>().map_err(|_| format!("{text:?} is no rank: ranks are given as 0..15, or 7"));
     let (first, last) = (number(first)?, number(last)?);

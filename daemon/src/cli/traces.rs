@@ -199,11 +199,16 @@ pub(super) fn ranks(text: &str) -> Result<Ranks, String> {
             .map_err(|_| format!("{text:?} is no rank: ranks are given as 0..15, or 7, or 0..3,8"))
     };
     let range = |text: &str| {
-        let (first, last) = text.split_once("..").or_else(|| text.split_once('-')).unwrap_or((text, text));
+        let (first, last) = ends_of(text);
         let (first, last) = (number(first)?, number(last)?);
         if first > last { Err(format!("there are no ranks from {first} to {last}")) } else { Ok(first..=last) }
     };
     text.split(',').map(range).collect::<Result<_, String>>().map(Ranks)
+}
+
+/// The first and the last of a range, "0..15" or "0-15"; of "7", which is one number, twice that.
+pub(super) fn ends_of(range: &str) -> (&str, &str) {
+    range.split_once("..").or_else(|| range.split_once('-')).unwrap_or((range, range))
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ use crate::{
     error::ExportError,
     names::Names,
     summary::{Exported, Selection, realtime},
-    text,
 };
 
 /// Kinds of track events.
@@ -284,7 +283,7 @@ fn operation(to: &mut Message, operation: &Operation) {
     if let Some(target) = operation.target {
         partner(to, TO, target.partner);
         if let Some(lock) = target.lock {
-            annotate(to, LOCK, |to| to.text(annotation::TEXT, text::lock(lock)));
+            annotate(to, LOCK, |to| to.text(annotation::TEXT, lock.name()));
         }
     }
 }

@@ -9,7 +9,7 @@ use mpiprobe_trace::{CommunicatorId, ProcessId};
 use super::{
     call::{CallAt, Completion, Done, End, Loose, Sent, Unmatched},
     meaning::{ChannelKey, ChannelNames, Known},
-    order::{CLOCKS_NS, Gone, Order, Over},
+    order::{CLOCKS_NS, Gone, Order, Over, that_may_wait},
     slab::{Key, Slab},
 };
 use crate::slices::Slice;
@@ -592,7 +592,9 @@ impl Inbound {
             self.skip(index, between);
             return true;
         }
-        let needed_ns = over_ns.max(channel.waiting_until_ns(posted_ns).saturating_add(apart_ns));
+        // When the message has gone that may have waited for it.
+        let gone_ns = that_may_wait(&channel.sends, posted_ns).map_or(0, |(_, sent)| sent.call.return_ns);
+        let needed_ns = over_ns.max(gone_ns.saturating_add(apart_ns));
         let sent_ns = over_ns.saturating_add(CLOCKS_NS);
         if slice.until_of(source) <= sent_ns || slice.until_of(self.process) <= needed_ns {
             return false;
@@ -865,13 +867,6 @@ impl Channel {
             self.own_gaps.unite();
             self.source_gaps.unite();
         }
-    }
-
-    /// When the message has gone that may have waited for a receive that was posted then.
-    fn waiting_until_ns(&self, posted_ns: u64) -> u64 {
-        let place = self.sends.partition_point(|sent| sent.call.entry_ns <= posted_ns).checked_sub(1);
-        let sent = place.and_then(|place| self.sends.get(place)).filter(|sent| sent.waits);
-        sent.map_or(0, |sent| sent.call.return_ns)
     }
 
     /// It is not known how many sends there were in a gap. Gives whether it was sure up to now.

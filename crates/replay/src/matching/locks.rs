@@ -159,7 +159,11 @@ impl Locks {
         // Calls that come later cannot have waited for these.
         let first = open.values().chain(closed.iter()).filter_map(|epoch| epoch.calls.front());
         let first_ns = first.map(|first| first.at.entry_ns).min().unwrap_or(u64::MAX).min(until_ns);
-        let is_over = |one: &mut Released| one.unlock.entry_ns.saturating_add(slack_ns(one.origin, known)) < first_ns;
+        // Clocks of others may be behind.
+        let is_over = |one: &mut Released| {
+            let slack_ns = known.most_apart_ns(one.origin);
+            one.unlock.entry_ns.saturating_add(slack_ns) < first_ns
+        };
         for of_target in released.values_mut() {
             while of_target.pop_front_if(is_over).is_some() {}
             while of_target.len() > MOST && of_target.pop_front().is_some() {
@@ -185,11 +189,6 @@ impl Locks {
     }
 }
 
-/// Clocks of others may be behind.
-fn slack_ns(process: ProcessId, known: &Known) -> u64 {
-    known.most_apart_ns(process)
-}
-
 impl Epoch {
     /// Whether there was no room for an earlier one.
     fn add(&mut self, made: Made) -> bool {
@@ -205,7 +204,7 @@ impl Epoch {
         known: &Known,
         to: &mut Locks,
     ) {
-        let slack_ns = slack_ns(self.origin, known);
+        let slack_ns = known.most_apart_ns(self.origin);
         let is_over = |one: &mut Made| until_ns == u64::MAX || one.at.return_ns.saturating_add(slack_ns) < until_ns;
         while let Some(one) = self.calls.pop_front_if(is_over) {
             let CallAt { entry_ns, return_ns, .. } = one.at;

@@ -86,9 +86,10 @@ impl Order {
         let number = self.next;
         self.next += 1;
         self.examined += 1;
-        let before = |ns: u64| sends.partition_point(|sent| sent.call.entry_ns <= ns);
-        let most = self.shift(before(call.return_ns.saturating_add(apart_ns).saturating_add(CLOCKS_NS)), number) - 1;
-        self.most = Some(self.most.map_or(most, |known| known.min(most)));
+        let over_ns = call.return_ns.saturating_add(apart_ns).saturating_add(CLOCKS_NS);
+        let most = self.shift(entered_until(sends, over_ns), number) - 1;
+        let most = self.most.map_or(most, |known| known.min(most));
+        self.most = Some(most);
         let told = self.by_receive(sends, over, apart_ns).or_else(|| self.by_send(sends, over, apart_ns));
         if let Some(shift) = told.map(|place| self.shift(place, number)) {
             self.said = Some(match self.said.filter(|said| said.shift == shift) {
@@ -97,7 +98,7 @@ impl Order {
             });
         }
         self.posted_ns = over.posted_ns;
-        self.said = self.said.filter(|said| self.most.is_some_and(|most| said.shift <= most));
+        self.said = self.said.filter(|said| said.shift <= most);
         if let Some(said) = self.said.filter(|said| said.times >= ENOUGH) {
             return Gone { is_known: true, ..self.until(said) };
         }
@@ -107,7 +108,7 @@ impl Order {
         let gone = match self.said {
             Some(said) => self.until(said),
             // What was sent before it has waited tells nothing of those that come later.
-            None => Gone { sends: before(call.entry_ns), receives: self.place(), is_known: false },
+            None => Gone { sends: entered_until(sends, call.entry_ns), receives: self.place(), is_known: false },
         };
         self.go(sends, gone);
         gone
@@ -143,26 +144,36 @@ impl Order {
         if !waited || over.is_with_next || call.entry_ns < self.gone_ns {
             return None;
         }
-        let place = only(sends, (call.entry_ns, call.return_ns), apart_ns, |sent| sent.call.entry_ns)?;
+        let place = only_entered(sends, &call, apart_ns)?;
         let sent = sends.get(place)?;
         (sent.is_alone && has_ended(&call, sent.call.entry_ns, apart_ns)).then_some(place)
     }
 
     /// The place of the message that has waited for a receive.
     fn by_send(&self, sends: &VecDeque<Sent>, over: &Over, apart_ns: u64) -> Option<usize> {
-        let place = sends.partition_point(|sent| sent.call.entry_ns <= over.posted_ns).checked_sub(1)?;
-        let sent = sends.get(place)?;
+        let (place, sent) = that_may_wait(sends, over.posted_ns)?;
         let call = sent.call;
         let is_only = self.posted_ns.saturating_add(apart_ns) < call.entry_ns
             && over.next_posted_ns > call.return_ns.saturating_add(apart_ns);
-        (sent.waits && sent.is_alone && is_only && has_ended(&call, over.posted_ns, apart_ns)).then_some(place)
+        (sent.is_alone && is_only && has_ended(&call, over.posted_ns, apart_ns)).then_some(place)
     }
 }
 
-/// The place of the only one that has come in a span, with what clocks may be off.
-fn only<T>(all: &VecDeque<T>, (from, until): (u64, u64), apart_ns: u64, at: impl Fn(&T) -> u64) -> Option<usize> {
-    let first = all.partition_point(|one| at(one) < from.saturating_sub(apart_ns));
-    let end = all.partition_point(|one| at(one) <= until.saturating_add(apart_ns));
+/// How many sends were entered until then.
+fn entered_until(sends: &VecDeque<Sent>, ns: u64) -> usize {
+    sends.partition_point(|sent| sent.call.entry_ns <= ns)
+}
+
+/// The message that may have waited for a receive that was posted then, and its place: the last one before it.
+pub(super) fn that_may_wait(sends: &VecDeque<Sent>, posted_ns: u64) -> Option<(usize, &Sent)> {
+    let place = entered_until(sends, posted_ns).checked_sub(1)?;
+    Some((place, sends.get(place).filter(|sent| sent.waits)?))
+}
+
+/// The place of the only send that was entered while a call ran, with what clocks may be off.
+fn only_entered(sends: &VecDeque<Sent>, call: &CallAt, apart_ns: u64) -> Option<usize> {
+    let first = sends.partition_point(|sent| sent.call.entry_ns < call.entry_ns.saturating_sub(apart_ns));
+    let end = entered_until(sends, call.return_ns.saturating_add(apart_ns));
     (end == first + 1).then_some(first)
 }
 

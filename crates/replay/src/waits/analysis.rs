@@ -185,9 +185,8 @@ impl Analysis {
         self.paths.grow(locations);
         let node = |id| definitions.process(id).map_or(NodeId(0), |process| process.node);
         self.nodes_of = definitions.locations.iter().map(|location| node(location.process)).collect();
-        let ids: Vec<_> = definitions.location_ids().zip(&definitions.locations).collect();
         let mut threads: Vec<Vec<LocationId>> = vec![Vec::new(); definitions.processes.len()];
-        for (id, location) in ids {
+        for (id, location) in definitions.location_ids().zip(&definitions.locations) {
             if let Some(threads) = threads.get_mut(location.process.index()) {
                 threads.push(id);
             }

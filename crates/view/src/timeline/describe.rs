@@ -8,8 +8,8 @@ use mpiprobe_replay::{
 };
 use mpiprobe_report::present::units::{count, ns};
 use mpiprobe_trace::{
-    Bytes, Call, Change, Definitions, LocationId, Lock, Object, Operation, Partner, Process, RequestChange, Root,
-    SiteId, Target, Transfer,
+    Bytes, Call, Change, Definitions, LocationId, Object, Operation, Partner, Process, RequestChange, Root, SiteId,
+    Target, Transfer,
 };
 
 use crate::content::Tone;
@@ -109,11 +109,7 @@ impl Around<'_> {
         }
         if let Some(Target { partner, lock }) = operation.target {
             let whom = self.whom("to", partner, "", operation, process);
-            let how = match lock {
-                Some(Lock::Exclusive) => ", exclusive lock",
-                Some(Lock::Shared) => ", shared lock",
-                None => "",
-            };
+            let how = lock.map_or_else(String::new, |lock| format!(", {} lock", lock.name()));
             parts.push(format!("{}{how}", whom.unwrap_or_default()));
         }
         match operation.object {

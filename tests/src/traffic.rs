@@ -182,3 +182,26 @@ pub fn graph_out_of_a_grid(mpi: Mpi, engine: &str) -> Result<(), Failed> {
     }
     Ok(())
 }
+
+/// Processes that another MPI's launcher has started are alone in their worlds, whatever it has told them, and that is said.
+pub fn started_by_another_launcher(mpi: Mpi, engine: &str) -> Result<(), Failed> {
+    let is_open = matches!(mpi, Mpi::OpenMpi | Mpi::OpenMpi5);
+    let other = if is_open { Mpi::Mpich } else { Mpi::OpenMpi };
+    let job = Job::builder(mpi, program::GRAPH_OF_GRID).ranks(3).launched_by(other);
+    let profile = profile_of(job, engine, &[])?;
+    let why = &profile.incomplete_because;
+    if !why.iter().any(|reason| reason.starts_with("3 of 3 ranks are alone in MPI_COMM_WORLD")) {
+        return Err(format!("it is not said: {why:?}").into());
+    }
+    for row in &profile.ranks {
+        let communicators = row.traffic.iter().flat_map(|traffic| &traffic.communicators);
+        let sizes: Vec<Option<u32>> = communicators.map(|communicator| communicator.size).collect();
+        if sizes.is_empty()
+            || sizes.iter().any(|&size| size != Some(1))
+            || row.completed().get("MPI_Barrier") != Some(&5)
+        {
+            return Err(format!("{:?}: sizes {sizes:?}, {:?}", row.rank, row.completed()).into());
+        }
+    }
+    if profile.ranks.len() == 3 { Ok(()) } else { Err(format!("{} rows", profile.ranks.len()).into()) }
+}

@@ -39,6 +39,8 @@ pub(crate) struct Local {
     pub(crate) reserved: u32,
     /// The stack pointer of an open call that has returned in another thread.
     pub(crate) returned_elsewhere: AtomicU64,
+    /// Before the line of this number there is room enough in a ring that is the thread's own.
+    pub(crate) room_until: u64,
     /// In the file, by function id; null: not looked for yet.
     pub(crate) stats: [*mut FunctionStats; FUNCTION_SLOTS as usize],
     pub(crate) sizes: Sizes,

@@ -8,7 +8,9 @@ use core::{
 
 use mpiprobe_common::{
     file::{LINES_REGION, RING_LINES, RINGS, RINGS_REGION},
-    trace::{CallRecord, ChangeRecord, Line, Origin, PhaseRecord, RingHead, Room, Words, kind, room},
+    trace::{
+        CallRecord, ChangeRecord, CommonLine, Line, Origin, OwnLine, PhaseRecord, RingHead, Room, Words, kind, room,
+    },
 };
 
 use crate::{environment, file, header, thread::Local};
@@ -23,6 +25,8 @@ const OWN_RINGS: u32 = RINGS / 2;
 const SOON: u64 = 8;
 /// So many lines before they are written to there is memory or disk for them, whoever else writes meanwhile.
 const AHEAD: u64 = 256;
+/// A thread with a ring for itself looks after so many lines whether there is room.
+const UNLOOKED: u64 = 64;
 
 const _: () = assert!(RING_LINES.is_power_of_two() && RINGS.is_power_of_two() && OWN_RINGS < RINGS);
 
@@ -46,7 +50,7 @@ pub(crate) fn is_on(now_ns: u64) -> bool {
 pub(crate) unsafe fn call(local: *mut Local, record: &CallRecord, found_nothing: impl FnOnce() -> bool, changes: u64) {
     // SAFETY: by contract.
     let (ring, unwritten) = unsafe { (Ring::of(local), &mut (*(*local).state).unwritten) };
-    let room = ring.map_or(Room::None, |ring| ring.room());
+    let room = ring.map_or(Room::None, Ring::room);
     match (ring, room) {
         (Some(_), Room::Little) if found_nothing() => unwritten.idle += 1,
         (Some(ring), Room::Enough | Room::Little) => {
@@ -64,6 +68,19 @@ pub(crate) unsafe fn call(local: *mut Local, record: &CallRecord, found_nothing:
             unwritten.changes = changes;
         }
     }
+}
+
+/// A call has returned that is the same as others, of which the `common` part of the line is known. Gives whether that was all: where there is
+/// not room enough, or nobody who reads it, it is not.
+///
+/// # Safety
+/// As [`call`].
+#[inline]
+pub(crate) unsafe fn same_call(local: *mut Local, common: &CommonLine, own: impl FnOnce() -> OwnLine) -> bool {
+    // SAFETY: by contract.
+    let Some(ring) = (unsafe { Ring::of(local) }).filter(|ring| ring.room() == Room::Enough) else { return false };
+    ring.write(ring.take(1), kind::CALL, |words| common.write(&own(), words));
+    true
 }
 
 /// A call that is about to be written down has done something to a request.
@@ -105,6 +122,7 @@ const fn ring_of(slot: u32) -> u32 {
 /// The ring of a thread.
 #[derive(Clone, Copy)]
 struct Ring {
+    local: *mut Local,
     head: *mut RingHead,
     /// The number of its first line among those of all rings.
     first: u32,
@@ -121,7 +139,7 @@ impl Ring {
         let index = ring_of(slot);
         // Those are there from the beginning.
         let head = file::place(RINGS_REGION, index)?.as_ptr();
-        Some(Self { head, first: index * RING_LINES, is_own: slot < OWN_RINGS })
+        Some(Self { local, head, first: index * RING_LINES, is_own: slot < OWN_RINGS })
     }
 
     #[inline]
@@ -131,15 +149,29 @@ impl Ring {
     }
 
     #[inline]
-    fn room(&self) -> Room {
+    fn room(self) -> Room {
+        let head = self.head().load(Ordering::Relaxed);
+        // SAFETY: by contract of whoever made it, the thread's own.
+        if self.is_own && head < unsafe { (*self.local).room_until } {
+            return Room::Enough;
+        }
+        self.look(head)
+    }
+
+    #[inline(never)]
+    fn look(self, head: u64) -> Room {
         // SAFETY: as above.
         let tail = unsafe { AtomicU64::from_ptr(&raw mut (*self.head).tail) }.load(Ordering::Acquire);
-        let head = self.head().load(Ordering::Relaxed);
         // Whoever takes a number must be able to write the line.
-        if self.line(head).is_none() || self.line(head.wrapping_add(AHEAD)).is_none() {
+        if [0, AHEAD, AHEAD + UNLOOKED].iter().any(|ahead| self.line(head.wrapping_add(*ahead)).is_none()) {
             return Room::None;
         }
-        room(LINES, head, tail)
+        let room = room(LINES, head, tail);
+        if room == Room::Enough && self.is_own {
+            // SAFETY: as in `room`.
+            unsafe { (*self.local).room_until = head.wrapping_add(UNLOOKED) };
+        }
+        room
     }
 
     /// Takes numbers of lines that are to be written.

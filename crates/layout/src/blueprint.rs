@@ -1,6 +1,9 @@
 //! What a library's file tells of the memory of its processes, and what one of them tells then.
 
-use mpiprobe_common::{Layout, layout::Objects};
+use mpiprobe_common::{
+    Layout,
+    layout::{Objects, template::may_be_place},
+};
 use mpiprobe_discover::{RankInfo, mappings::MappedFile};
 use mpiprobe_plan::{Data, Family};
 
@@ -122,6 +125,18 @@ impl Findings {
 pub struct Expected {
     pub rank: Option<u32>,
     pub size: Option<u32>,
+}
+
+impl Expected {
+    /// Whether a library's word for it may be true.
+    pub(super) fn check(self, rank: u32, size: u32) -> Result<(), Reason> {
+        let (told_rank, told_size) = (self.rank.unwrap_or(rank), self.size.unwrap_or(size));
+        if may_be_place(rank, size, told_rank, told_size) {
+            return Ok(());
+        }
+        Reason::unless("the rank in MPI_COMM_WORLD", told_rank, rank)?;
+        Reason::unless("the size of MPI_COMM_WORLD", told_size, size)
+    }
 }
 
 impl From<&RankInfo> for Expected {

@@ -6,7 +6,10 @@ use std::{
 };
 
 use mpiprobe_attach::{Observer, Tables};
-use mpiprobe_common::{Layout, layout::capability};
+use mpiprobe_common::{
+    Layout,
+    layout::{capability, comm},
+};
 use mpiprobe_discover::{
     MpiProcess, Process,
     mappings::{FileId, MappedFile},
@@ -200,7 +203,8 @@ impl Layouts {
         if let Expected { rank: Some(rank), size: Some(size) } = pending.expected
             && is_open
         {
-            (layout.told_rank, layout.told_size) = (rank, size);
+            let world = comm(&layout, layout.constants.comm_world, &memory);
+            (layout.told_rank, layout.told_size) = world.map_or((rank, size), |facts| (facts.rank, facts.size));
         }
         if is_settled {
             if layout.knows(capability::COMMUNICATORS)

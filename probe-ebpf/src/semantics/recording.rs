@@ -12,11 +12,12 @@ use mpiprobe_common::{
     layout::Memory as _,
     request::{epoch_of, key_kind},
     rules::{
+        partner::Partners,
         recording::{self, Arrived, Found, Told},
         tables::What,
     },
     tables::Word,
-    trace::{CallRecord, CommonLine, Line, NO_TAG, Origin, OwnLine, PhaseRecord, RingHead, Room, Words, kind, room},
+    trace::{CallRecord, Line, NO_TAG, Origin, OwnLine, PhaseRecord, RingHead, Room, Words, kind, room},
 };
 
 use crate::{
@@ -135,28 +136,21 @@ pub extern "C" fn learn_line(thread: *mut ThreadState, descriptor: *const Descri
     let Some(known) = call_cache::at(thread, place) else { return 0 };
     // SAFETY: map value pointer to what only this thread writes.
     let known = unsafe { &mut *known };
-    if !recording::is_told_by_arguments(descriptor) || phases::is_control(thread.completed.function) {
+    if phases::is_control(thread.completed.function) {
         return 0;
     }
     let call = arguments::call(thread, descriptor, layout);
-    let told = Told {
-        destination: recording::destination(&call, known.destination),
-        source: known.source,
-        receive_tag: NO_TAG,
-        request: 0,
-        object: 0,
-    };
     let found = Found {
         function: thread.completed.function,
         flow_plus_1: known.flow_plus_1,
         call_site: known.call_site,
         communicator: known.communicator,
+        partners: Partners { destination: known.destination, source: known.source },
         sent: known.sent,
         received: known.received,
         ..Found::NOTHING
     };
-    let gives_request = known.flags & flags::POSTS != 0;
-    if let Some(line) = CommonLine::of(&recording::record_of(&call, &found, &told), gives_request) {
+    if let Some(line) = recording::common_line(&call, &found, known.flags & flags::POSTS != 0) {
         known.line = line;
         known.any_tag = layout.constants.any_tag;
         (known.send_tag, known.receive_tag) = (descriptor.send_tag, descriptor.receive_tag);

@@ -76,6 +76,7 @@ pub struct JobBuilder {
     alone: bool,
     spawns: bool,
     set_user: Option<u32>,
+    launched_by: Option<Mpi>,
 }
 
 impl JobBuilder {
@@ -106,6 +107,7 @@ impl JobBuilder {
             alone: false,
             spawns: false,
             set_user: None,
+            launched_by: None,
         }
     }
 
@@ -268,6 +270,13 @@ impl JobBuilder {
         self
     }
 
+    /// Have another MPI's launcher start the ranks, each of which is alone in its world then.
+    #[must_use]
+    pub fn launched_by(mut self, other: Mpi) -> Self {
+        self.launched_by = Some(other);
+        self
+    }
+
     /// Without a launcher: one process, which may be started [within](Self::within) another program. Nothing is preloaded into it.
     #[must_use]
     pub fn alone(mut self) -> Self {
@@ -395,7 +404,7 @@ impl JobBuilder {
             preload = Some(libraries.into());
         }
 
-        let launcher = self.mpi.launcher();
+        let launcher = self.launched_by.unwrap_or(self.mpi).launcher();
         let mut words = self.under.iter().map(|argument| {
             // A profile goes to the job's own directory.
             if argument == files::PROFILE { directory.path().join(argument).into() } else { argument.clone() }
@@ -466,8 +475,9 @@ impl JobBuilder {
 
     /// Ranks on several nodes have the job's environment, too.
     fn launcher_arguments(&self, scratch: &Path, preload: Option<&Path>) -> Vec<OsString> {
-        let of_worlds = || self.mpi.launcher_arguments_of_worlds(self.ranks, scratch, preload);
-        let of_one_world = || self.mpi.launcher_arguments(self.ranks, scratch, preload);
+        let mpi = self.launched_by.unwrap_or(self.mpi);
+        let of_worlds = || mpi.launcher_arguments_of_worlds(self.ranks, scratch, preload);
+        let of_one_world = || mpi.launcher_arguments(self.ranks, scratch, preload);
         let Some(hosts) = &self.hosts else { return if self.spawns { of_worlds() } else { of_one_world() } };
         let own = [DIRECTORY_VARIABLE, GATES_VARIABLE].into_iter();
         let own = own.chain((self.truth == Truth::Meaning).then_some(SEMANTICS_VARIABLE));

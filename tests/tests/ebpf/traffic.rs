@@ -4,7 +4,9 @@ use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::campaign::Lacks;
 use mpiprobe_tests::campaign::traffic::{Attached, C, CXX, Case, F08, HPCC, MPI4PY, SCOPES, SESSION, THREADS, agrees};
 use mpiprobe_tests::check::expect_all_completed;
-use mpiprobe_tests::traffic::{graph_out_of_a_grid, messages_over_freed_communicators, requests_of_chosen_functions};
+use mpiprobe_tests::traffic::{
+    graph_out_of_a_grid, messages_over_freed_communicators, requests_of_chosen_functions, started_by_another_launcher,
+};
 use mpiprobe_tests::{Job, Language, Mpi, Program, Requirement, program, requirement};
 
 use crate::trial_with;
@@ -38,6 +40,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         requests_of_chosen_functions(mpi, "ebpf")
     }));
     tests.push(trial_with(mpi, Language::C, "a_graph_out_of_a_grid", move || graph_out_of_a_grid(mpi, "ebpf")));
+    tests.push(trial_with(mpi, Language::C, "started_by_another_launcher", move || {
+        started_by_another_launcher(mpi, "ebpf")
+    }));
     tests.push(trial_with(mpi, Language::C, "messages_over_freed_communicators", move || {
         messages_over_freed_communicators(mpi, "ebpf")
     }));

@@ -12,7 +12,7 @@ use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::check::expect_all_completed;
 use mpiprobe_tests::traffic::{
     bounded, differences, graph_out_of_a_grid, hide, messages_over_freed_communicators, requests_of_chosen_functions,
-    seen, take_sums, told,
+    seen, started_by_another_launcher, take_sums, told,
 };
 use mpiprobe_tests::{Job, Language, Mpi, Program, Requirement, program, requirement};
 
@@ -65,6 +65,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         requests_of_chosen_functions(mpi, "wrapper")
     }));
     tests.push(trial(mpi, Language::C, "a_graph_out_of_a_grid", move || graph_out_of_a_grid(mpi, "wrapper")));
+    tests.push(trial(mpi, Language::C, "started_by_another_launcher", move || {
+        started_by_another_launcher(mpi, "wrapper")
+    }));
     tests.push(trial(mpi, Language::C, "messages_over_freed_communicators", move || {
         messages_over_freed_communicators(mpi, "wrapper")
     }));

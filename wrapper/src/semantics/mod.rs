@@ -31,6 +31,7 @@ use mpiprobe_common::{
         recording::{self, Found, found_nothing},
     },
     stats::size_bucket,
+    trace::{NO_TAG, OwnLine},
 };
 
 use crate::{
@@ -41,7 +42,7 @@ use crate::{
 };
 use arguments::{Arguments, handle_at};
 pub(crate) use call_cache::CallCache;
-use call_cache::look_up;
+use call_cache::{SameLine, look_up};
 pub(crate) use datatype::Sizes;
 use library::Library;
 pub(crate) use library::find as find_library;
@@ -251,11 +252,11 @@ pub(crate) unsafe fn account(
     // A call that failed has moved nothing.
     let succeeded = call.result == MPI_SUCCESS;
     let mut own_flow = 0;
-    let mut found = None;
+    let mut told = None;
     if !stats.is_null() {
-        let traffic = if succeeded { look_up(&call) } else { attribute(&call, false) };
+        let (traffic, same) = if succeeded { look_up(&call) } else { (attribute(&call, false), None) };
         if is_traced {
-            found = Some(traffic);
+            told = Some((traffic, same));
         }
         own_flow = traffic.flow_plus_1;
         count(&call, &traffic, succeeded);
@@ -278,7 +279,37 @@ pub(crate) unsafe fn account(
         if succeeded && descriptor.completion == completion::READIES {
             requests::ready(&call);
         }
-        write_down(&call, found.as_ref(), unwritten);
+        match &told {
+            Some((traffic, Some(same))) if write_same(&call, traffic, same, unwritten) => {}
+            _ => write_down(&call, told.as_ref().map(|(traffic, _)| traffic), unwritten),
+        }
+    }
+}
+
+/// The completed call, which is the same as one before, goes to the thread's ring; whether that is all, and there is room enough for it.
+/// `unwritten`: how many changes had not been written before.
+#[inline]
+fn write_same(call: &Call<'_>, traffic: &Traffic, same: &SameLine, unwritten: u64) -> bool {
+    let given = call.given();
+    let any_tag = recording::is_any_tag(&given);
+    let Some(common) = same.common(any_tag, traffic) else { return false };
+    // SAFETY: the thread's own.
+    unsafe {
+        let state = (*call.local).state;
+        let own = || OwnLine {
+            tid: (*state).id as u32,
+            // It is among them.
+            number: (*state).numbered_calls().wrapping_sub(1) as u32,
+            started_ns: call.started_ns,
+            ns: call.ns,
+            send_tag: recording::given_send_tag(&given),
+            receive_tag: if any_tag { NO_TAG } else { recording::given_receive_tag(&given) },
+            received: traffic.received,
+            request: recording::given_back(&given, call.result, false),
+            any_tag,
+            lacks_changes: (*state).unwritten.changes != unwritten,
+        };
+        trace::same_call(call.local, common, own)
     }
 }
 
@@ -287,29 +318,36 @@ pub(crate) unsafe fn account(
 #[inline(never)]
 fn write_down(call: &Call<'_>, traffic: Option<&Traffic>, unwritten: u64) {
     let given = call.given();
+    let found = match traffic {
+        Some(traffic) => found(call, traffic),
+        None => Found { partners: Partners::given(&given), ..found_untold(call) },
+    };
+    let record = recording::record(&given, &found);
     // SAFETY: the thread's own.
-    unsafe {
-        let state = (*call.local).state;
-        let mut found = Found {
-            tid: (*state).id as u32,
-            // It is among them.
-            number: (*state).numbered_calls().wrapping_sub(1) as u32,
-            function: call.function,
-            started_ns: call.started_ns,
-            ns: call.ns,
-            call_site: call.call_site,
-            result: call.result,
-            freed: (*call.local).given.freed(),
-            partners: Partners::given(&given),
-            ..Found::NOTHING
-        };
-        if let Some(traffic) = traffic {
-            found.flow_plus_1 = traffic.flow_plus_1;
-            found.communicator = traffic.number;
-            (found.partners, found.sent, found.received) = (traffic.partners, traffic.sent, traffic.received);
-        }
-        let record = recording::record(&given, &found);
-        trace::call(call.local, &record, || found_nothing(&given, call.result), unwritten);
+    unsafe { trace::call(call.local, &record, || found_nothing(&given, call.result), unwritten) };
+}
+
+/// What was found out about a call, for who writes it down.
+fn found(call: &Call<'_>, traffic: &Traffic) -> Found {
+    let &Traffic { flow_plus_1, number: communicator, partners, sent, received, .. } = traffic;
+    Found { flow_plus_1, communicator, partners, sent, received, ..found_untold(call) }
+}
+
+/// The same where it was not asked what the call has moved.
+fn found_untold(call: &Call<'_>) -> Found {
+    // SAFETY: the thread's own.
+    let (state, freed) = unsafe { (&*(*call.local).state, (*call.local).given.freed()) };
+    Found {
+        tid: state.id as u32,
+        // It is among them.
+        number: state.numbered_calls().wrapping_sub(1) as u32,
+        function: call.function,
+        started_ns: call.started_ns,
+        ns: call.ns,
+        call_site: call.call_site,
+        result: call.result,
+        freed,
+        ..Found::NOTHING
     }
 }
 

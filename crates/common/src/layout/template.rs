@@ -282,6 +282,13 @@ pub fn find_own_job<M: Memory>(layout: &mut Layout, memory: &M) -> Option<()> {
     Some(())
 }
 
+/// Whether a library may have a process at this place in `MPI_COMM_WORLD`, whose launcher has told one; a size of 0: it has told none.
+/// A process that another MPI's launcher has started is alone in its world.
+#[inline(always)]
+pub const fn may_be_place(rank: u32, size: u32, told_rank: u32, told_size: u32) -> bool {
+    told_size == 0 || (rank == told_rank && size == told_size) || (rank == 0 && size == 1)
+}
+
 /// Whether the predefined communicators are what they must be: rank and size of both, by what `layout` says of them.
 #[inline(always)]
 pub fn holds<M: Memory>(layout: &Layout, memory: &M) -> Option<bool> {
@@ -291,7 +298,7 @@ pub fn holds<M: Memory>(layout: &Layout, memory: &M) -> Option<bool> {
     let (own_rank, own_size) = (fields.rank.read(own, memory)?, fields.size.read(own, memory)?);
     let inter = fields.inter.read(world, memory)? | fields.inter.read(own, memory)?;
     let contexts_differ = fields.context.read(world, memory)? != fields.context.read(own, memory)?;
-    let is_told = layout.told_size == 0 || (rank == layout.told_rank as u64 && size == layout.told_size as u64);
+    let is_told = may_be_place(rank as u32, size as u32, layout.told_rank, layout.told_size);
     Some(
         rank < size
             && i32::try_from(size).is_ok()

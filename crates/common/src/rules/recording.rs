@@ -12,7 +12,7 @@ use crate::{
     flow::peer,
     layout::{Memory, capability, status_bytes, status_cancelled, status_source, status_tag},
     request::{FAILED, state},
-    trace::{CallRecord, ChangeRecord, NO_TAG, change, root},
+    trace::{CallRecord, ChangeRecord, CommonLine, NO_TAG, change, root},
 };
 
 /// What was found out about a call that has returned, besides what its arguments say.
@@ -76,7 +76,7 @@ pub fn record_of<A: Arguments>(call: &Call<'_, A>, found: &Found, told: &Told) -
         communicator: found.communicator,
         destination: told.destination,
         source: told.source,
-        send_tag: tag(call, descriptor.send_tag),
+        send_tag: given_send_tag(call),
         receive_tag: told.receive_tag,
         sent: found.sent,
         received: found.received,
@@ -87,6 +87,23 @@ pub fn record_of<A: Arguments>(call: &Call<'_, A>, found: &Found, told: &Told) -
         any_tag: is_any_tag(call),
         lacks_changes: false,
     }
+}
+
+/// What is the same in the lines of calls that are the same as this one and succeed; its partners and amounts are in `found`.
+/// `gives_request`: they may give one back. `None`: more is to be told of them than their arguments say, or some need a line more.
+#[inline(always)]
+pub fn common_line<A: Arguments>(call: &Call<'_, A>, found: &Found, gives_request: bool) -> Option<CommonLine> {
+    if !is_told_by_arguments(call.descriptor) {
+        return None;
+    }
+    let told = Told {
+        destination: destination(call, found.partners.destination),
+        source: found.partners.source,
+        receive_tag: NO_TAG,
+        request: 0,
+        object: 0,
+    };
+    CommonLine::of(&record_of(call, found, &told), gives_request)
 }
 
 /// Whether there is something about a call that its arguments do not say: from whom something has come, with which tag, or which message it
@@ -119,9 +136,15 @@ pub fn source<A: Arguments>(call: &Call<'_, A>, given: i32, tells: bool) -> i32 
 
 /// Whether a call was given `MPI_ANY_TAG`.
 #[inline(always)]
-fn is_any_tag<A: Arguments>(call: &Call<'_, A>) -> bool {
+pub fn is_any_tag<A: Arguments>(call: &Call<'_, A>) -> bool {
     let is_any = given_receive_tag(call) == call.layout.constants.any_tag && call.layout.knows(capability::CONSTANTS);
     is_any && call.descriptor.receive_tag != NONE
+}
+
+/// The tag of what a call sends.
+#[inline(always)]
+pub fn given_send_tag<A: Arguments>(call: &Call<'_, A>) -> i32 {
+    tag(call, call.descriptor.send_tag)
 }
 
 /// The tag of what a call receives, as it was given.
@@ -215,7 +238,7 @@ pub const fn concerns_object(descriptor: &Descriptor) -> bool {
 /// Whether of successful calls of a function nothing is told that is in the process's memory, besides what they tell of what they have
 /// received or found and the request that they may have begun.
 #[inline(always)]
-pub const fn is_told_by_arguments(descriptor: &Descriptor) -> bool {
+const fn is_told_by_arguments(descriptor: &Descriptor) -> bool {
     descriptor.completion != completion::READIES
         && descriptor.completion != completion::MATCHES
         && !concerns_object(descriptor)

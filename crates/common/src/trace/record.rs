@@ -248,6 +248,9 @@ pub struct OwnLine {
 
 #[expect(clippy::inline_always, reason = "BPF programs have 512 bytes of stack and pay for calls")]
 impl CommonLine {
+    /// In place of one that is not known.
+    pub const EMPTY: Self = Self([0; 3]);
+
     /// Of such calls, by one of them. `gives_request`: they may give one back. `None`: some need a line more.
     pub const fn of(call: &CallRecord, gives_request: bool) -> Option<Self> {
         let common = CallRecord {

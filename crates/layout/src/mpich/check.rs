@@ -38,12 +38,7 @@ pub(super) fn communicators(layout: &Layout, target: &Target<'_>) -> Result<bool
     }
     let world = comm(&layout, layout.constants.comm_world, memory).ok_or(Reason::Unreadable("MPI_COMM_WORLD"))?;
     let own = comm(&layout, layout.constants.comm_self, memory).ok_or(Reason::Unreadable("MPI_COMM_SELF"))?;
-    if let Some(rank) = target.expected.rank {
-        Reason::unless("the rank in MPI_COMM_WORLD", rank, world.rank)?;
-    }
-    if let Some(size) = target.expected.size {
-        Reason::unless("the size of MPI_COMM_WORLD", size, world.size)?;
-    }
+    target.expected.check(world.rank, world.size)?;
     Reason::unless("the rank in MPI_COMM_SELF", 0u32, own.rank)?;
     Reason::unless("the size of MPI_COMM_SELF", 1u32, own.size)?;
     Reason::unless("the number of inter-communicators", 0u64, u64::from(world.is_inter) + u64::from(own.is_inter))?;

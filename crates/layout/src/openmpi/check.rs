@@ -58,12 +58,7 @@ pub(super) fn communicators(layout: &Layout, target: &Target<'_>) -> Result<(), 
     let layout = Layout { known: layout.known | capability::COMMUNICATORS, ..*layout };
     let world = comm(&layout, layout.constants.comm_world, memory).ok_or(Reason::Unreadable("MPI_COMM_WORLD"))?;
     let own = comm(&layout, layout.constants.comm_self, memory).ok_or(Reason::Unreadable("MPI_COMM_SELF"))?;
-    if let Some(rank) = target.expected.rank {
-        Reason::unless("the rank in MPI_COMM_WORLD", rank, world.rank)?;
-    }
-    if let Some(size) = target.expected.size {
-        Reason::unless("the size of MPI_COMM_WORLD", size, world.size)?;
-    }
+    target.expected.check(world.rank, world.size)?;
     let group_rank = Field { offset: 20, ..layout.communicators.size };
     let by_group =
         group_rank.read(layout.communicators.world, memory).ok_or(Reason::Unreadable("the group of MPI_COMM_WORLD"))?;

@@ -185,8 +185,7 @@ pub fn graph_out_of_a_grid(mpi: Mpi, engine: &str) -> Result<(), Failed> {
 
 /// Processes that another MPI's launcher has started are alone in their worlds, whatever it has told them, and that is said.
 pub fn started_by_another_launcher(mpi: Mpi, engine: &str) -> Result<(), Failed> {
-    let is_open = matches!(mpi, Mpi::OpenMpi | Mpi::OpenMpi5);
-    let other = if is_open { Mpi::Mpich } else { Mpi::OpenMpi };
+    let other = if mpi == Mpi::OpenMpi { Mpi::Mpich } else { Mpi::OpenMpi };
     let job = Job::builder(mpi, program::GRAPH_OF_GRID).ranks(3).launched_by(other);
     let profile = profile_of(job, engine, &[])?;
     let why = &profile.incomplete_because;

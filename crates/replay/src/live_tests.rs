@@ -420,3 +420,32 @@ fn chunks_that_make_no_sense_are_refused() {
     }
     assert!(live.finish().unmatched.lost_calls > 0);
 }
+
+/// The sender's next message is known before it is known that the receiver has given up waiting for it.
+#[test]
+fn who_is_behind_and_has_cancelled_has_got_nothing() {
+    let mut made = HandMade::of_ranks(2);
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Init", 10, 20)));
+    let posted = call("MPI_Irecv", 1000, 1010).from(0, 0, 8).posts(1);
+    let other = call("MPI_Irecv", 1020, 1030).from(0, 0, 8).posts(2);
+    made.add(1, posted.clone());
+    made.add(1, other.clone());
+    made.add(1, call("MPI_Cancel", 1100, 1110));
+    made.add(1, call("MPI_Wait", 1200, 1210).changes(&posted, mpiprobe_trace::Change::Cancelled));
+    made.add(1, call("MPI_Wait", 1300, 5100).completes(&other));
+    made.add(1, call("MPI_Recv", 5200, 6100).from(0, 0, 8));
+    for at in [5000, 6000] {
+        made.add(0, call("MPI_Send", at, at + 50).to(1, 0, 8));
+    }
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 20_000, 20_100)));
+    let mut job = Job::new(&made);
+    job.give(0, 7000);
+    for until_ns in [1010, 1030, 1115, 1215, 5100, 6100] {
+        job.give(1, until_ns);
+        job.live.advance(until_ns, &[], until_ns);
+    }
+    let states = job.finish();
+    let found: Vec<_> = states.waits.iter().filter(|row| row.kind == WaitKind::LateSender).map(|row| row.ns).collect();
+    let ends = states.unmatched;
+    assert_eq!((found, ends.matched_messages, ends.contradictions, ends.unsure), (vec![3700, 800], 2, 0, 0));
+}

@@ -40,9 +40,11 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         requests_of_chosen_functions(mpi, "ebpf")
     }));
     tests.push(trial_with(mpi, Language::C, "a_graph_out_of_a_grid", move || graph_out_of_a_grid(mpi, "ebpf")));
-    tests.push(trial_with(mpi, Language::C, "started_by_another_launcher", move || {
-        started_by_another_launcher(mpi, "ebpf")
-    }));
+    if Mpi::ALL.contains(&mpi) {
+        tests.push(trial_with(mpi, Language::C, "started_by_another_launcher", move || {
+            started_by_another_launcher(mpi, "ebpf")
+        }));
+    }
     tests.push(trial_with(mpi, Language::C, "messages_over_freed_communicators", move || {
         messages_over_freed_communicators(mpi, "ebpf")
     }));

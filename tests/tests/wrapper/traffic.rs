@@ -65,9 +65,11 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         requests_of_chosen_functions(mpi, "wrapper")
     }));
     tests.push(trial(mpi, Language::C, "a_graph_out_of_a_grid", move || graph_out_of_a_grid(mpi, "wrapper")));
-    tests.push(trial(mpi, Language::C, "started_by_another_launcher", move || {
-        started_by_another_launcher(mpi, "wrapper")
-    }));
+    if is_debians(mpi) {
+        tests.push(trial(mpi, Language::C, "started_by_another_launcher", move || {
+            started_by_another_launcher(mpi, "wrapper")
+        }));
+    }
     tests.push(trial(mpi, Language::C, "messages_over_freed_communicators", move || {
         messages_over_freed_communicators(mpi, "wrapper")
     }));

@@ -31,6 +31,15 @@ pub(super) struct Sent {
     pub(super) waits: bool,
     /// All that the process had sent before over the same channel was complete.
     pub(super) is_alone: bool,
+    /// Another thread has sent over the same channel meanwhile: which of them came first is not known.
+    pub(super) is_concurrent: bool,
+}
+
+impl Sent {
+    /// Its place among those that a process has sent over one channel.
+    pub(super) const fn place(&self) -> (u64, u64, u16) {
+        (self.call.entry_ns, self.call.number, self.call.nth)
+    }
 }
 
 /// A receive that was completed.
@@ -39,6 +48,18 @@ pub(super) struct Completion {
     pub(super) call: CallAt,
     pub(super) waited: bool,
     pub(super) bytes: Option<u64>,
+    /// By which number the process knows the call, if what it has completed is told later.
+    pub(super) held: u64,
+}
+
+/// What comes of a receive that a call has completed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Outcome {
+    Known(End),
+    /// Nobody will know.
+    Never,
+    /// It is known later.
+    Later,
 }
 
 /// What a call that completes something knows of the other end.

@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 use hashbrown::HashMap;
-use mpiprobe_trace::{CommunicatorId, ProcessId};
+use mpiprobe_trace::{CommunicatorId, LocationId, ProcessId};
 
 use super::{
-    call::{CallAt, Completion, Done, End, Loose, Sent, Unmatched},
+    call::{CallAt, Completion, End, Loose, Outcome, Sent, Unmatched},
     meaning::{ChannelKey, ChannelNames, Known},
     order::{CLOCKS_NS, Gone, Order, Over, that_may_wait},
     slab::{Key, Slab},
@@ -38,12 +38,33 @@ pub(super) enum FromOther {
     },
 }
 
-/// That a process's send has met its receive.
+/// What has become of a process's send.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Met {
     pub(super) sender: ProcessId,
     pub(super) key: Key,
-    pub(super) posted: CallAt,
+    pub(super) what: Meeting,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Meeting {
+    /// Its receive may be found later than usual: it is not sure which one that is.
+    Doubtful,
+    /// The receive that this call has posted.
+    Receive(CallAt),
+    /// A receive that it had met has got another message.
+    NotYet,
+    /// Nobody will know.
+    Never,
+}
+
+/// A call whose end of a message may overlap with others'.
+#[derive(Clone, Copy, Debug)]
+struct Recent {
+    location: LocationId,
+    return_ns: u64,
+    send: Option<Key>,
+    receive: Option<Key>,
 }
 
 /// A span in which calls of a process are missing, or in which it is not known what they have done.
@@ -86,6 +107,10 @@ struct Channel {
     found_out: Option<u64>,
     /// Probes, by the number of the message that they have found.
     probes: Vec<(u64, u32)>,
+    /// The place of the last message that a receive has told to be its.
+    last_done: Option<(u64, u64, u16)>,
+    /// Calls that have sent, and those that have posted, which others of the same process may overlap.
+    recent: (Vec<Recent>, Vec<Recent>),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +124,8 @@ struct Receive {
     is_lost: bool,
     /// When it is complete, nobody will know.
     is_released: bool,
+    /// Another thread has posted one on the same channel meanwhile: which of them came first is not known.
+    is_concurrent: bool,
 }
 
 /// A receive that was posted after one from anybody, of which it is not known yet which channel it concerns.
@@ -131,7 +158,8 @@ pub(super) struct Inbound {
     probes: u32,
     /// Since the last time that somebody took them.
     pub(super) met: Vec<Met>,
-    pub(super) late: Vec<Done>,
+    /// What has come of receives that were told to be known later, by [`Completion::held`].
+    pub(super) late: Vec<(u64, Option<End>)>,
     /// Receives at a time.
     limit: usize,
     pub(super) counts: Unmatched,
@@ -177,6 +205,8 @@ impl Inbound {
                 order: None,
                 found_out: None,
                 probes: Vec::new(),
+                last_done: None,
+                recent: (Vec::new(), Vec::new()),
             };
             let given_up = self.given_up.iter().filter(|(one, _)| one.may_be(key.communicator, key.source, key.tag));
             for &(_, gap) in given_up {
@@ -370,6 +400,7 @@ impl Inbound {
         if let Some(receive) = self.receives.get_mut(key) {
             receive.channel = Some(channel);
         }
+        self.note_concurrent_receive(index, key);
         let Some(channel) = self.channels.get_mut(index) else { return };
         channel.received += 1;
         channel.receives.push_back(key);
@@ -392,16 +423,73 @@ impl Inbound {
         }
         let Some(index) = receive.channel.map(|channel| channel as usize) else { return };
         if let Some(sent) = receive.send {
-            // It has met a send, which must be another one's.
-            self.loose.send(&sent.call);
-            self.counts.contradictions += 1;
-            self.break_channel(index, Gap { from_ns: receive.posted.entry_ns, until_ns: at_ns });
+            self.pass_on(index, sent, Gap { from_ns: receive.posted.entry_ns, until_ns: at_ns });
         } else if let Some(channel) = self.channels.get_mut(index)
             && let Some(place) = channel.receives.iter().position(|&one| one == key)
         {
             channel.receives.remove(place);
             channel.received -= 1;
             channel.order = None;
+        }
+    }
+
+    /// What a receive had met that has got nothing is the next one's, whose message is that of the one after it, and so on.
+    fn pass_on(&mut self, index: usize, first: Sent, gap: Gap) {
+        let Some(channel) = self.channels.get_mut(index) else { return };
+        if channel.last_done > Some(first.place()) {
+            // One of those has told already what it had got.
+            self.loose.send(&first.call);
+            self.counts.contradictions += 1;
+            self.break_channel(index, gap);
+            return;
+        }
+        let is_of_channel = |receive: &&mut Receive| receive.channel.map(|own| own as usize) == Some(index);
+        let mut others: Vec<&mut Receive> = self.receives.iter_mut().filter(is_of_channel).collect();
+        others.retain(|receive| receive.send.is_some_and(|sent| sent.place() > first.place()));
+        others.sort_by_key(|receive| receive.send.map(|sent| sent.place()));
+        let mut left = first;
+        let sender = channel.key.source;
+        for receive in others {
+            self.met.push(Met { sender, key: left.key, what: Meeting::Receive(receive.posted) });
+            left = receive.send.replace(left).unwrap_or(left);
+        }
+        self.met.push(Met { sender, key: left.key, what: Meeting::NotYet });
+        channel.sends.push_front(left);
+        channel.received -= 1;
+        channel.order = None;
+        self.meet(index);
+    }
+
+    /// A call has sent over a channel. Others of the process that had not returned may be its equals.
+    fn note_concurrent_send(&mut self, index: usize, sent: &mut Sent) {
+        let Some(channel) = self.channels.get_mut(index) else { return };
+        let own = Recent { send: Some(sent.key), ..Recent::of(&sent.call) };
+        let others = overlapping(&mut channel.recent.0, sent.call.entry_ns, own);
+        sent.is_concurrent = !others.is_empty();
+        for other in others.into_iter().filter_map(|other| other.send) {
+            let is_it = |sent: &&mut Sent| sent.key == other;
+            if let Some(sent) = self.channels.get_mut(index).and_then(|one| one.sends.iter_mut().find(is_it)) {
+                sent.is_concurrent = true;
+            } else {
+                let met = self.receives.iter_mut().filter(|one| one.channel.map(|own| own as usize) == Some(index));
+                met.filter_map(|one| one.send.as_mut()).filter(is_it).for_each(|sent| sent.is_concurrent = true);
+            }
+        }
+    }
+
+    /// The same of receives that were posted.
+    fn note_concurrent_receive(&mut self, index: usize, key: Key) {
+        let Some(posted) = self.receives.get_mut(key).map(|receive| receive.posted) else { return };
+        let Some(channel) = self.channels.get_mut(index) else { return };
+        let others =
+            overlapping(&mut channel.recent.1, posted.entry_ns, Recent { receive: Some(key), ..Recent::of(&posted) });
+        if others.is_empty() {
+            return;
+        }
+        for key in others.into_iter().filter_map(|other| other.receive).chain([key]) {
+            if let Some(receive) = self.receives.get_mut(key) {
+                receive.is_concurrent = true;
+            }
         }
     }
 
@@ -430,9 +518,13 @@ impl Inbound {
     /// Takes in what has come from another process.
     pub(super) fn take(&mut self, from: FromOther) {
         match from {
-            FromOther::Sent { channel, sent } => {
+            FromOther::Sent { channel, mut sent } => {
                 let index = channel as usize;
+                self.note_concurrent_send(index, &mut sent);
                 let Some(channel) = self.channels.get_mut(index) else { return };
+                if !channel.is_sure() {
+                    self.met.push(Met { sender: channel.key.source, key: sent.key, what: Meeting::Doubtful });
+                }
                 let number = channel.sent;
                 channel.sent += 1;
                 if !channel.probes.is_empty() && channel.source_gaps.are_after(sent.call.entry_ns) {
@@ -512,11 +604,12 @@ impl Inbound {
         let Some(channel) = self.channels.get_mut(index) else { return };
         channel.order = None;
         let before = channel.sends.len();
-        let loose = &mut self.loose;
+        let (loose, met, sender) = (&mut self.loose, &mut self.met, channel.key.source);
         channel.sends.retain(|sent| {
             let is_left = sent.call.entry_ns > sent_ns;
             if !is_left {
                 loose.send(&sent.call);
+                met.push(Met { sender, key: sent.key, what: Meeting::Never });
             }
             is_left
         });
@@ -540,7 +633,8 @@ impl Inbound {
         });
         if is_complete {
             self.counts.unsure += 1;
-            self.receives.remove(key);
+            let completed = self.receives.remove(key).and_then(|receive| receive.completed);
+            self.late.extend(completed.map(|completion| (completion.held, None)));
         }
     }
 
@@ -635,10 +729,12 @@ impl Inbound {
     /// What has gone out of a channel's queues will not be matched.
     fn pass(&mut self, index: usize, gone: Gone, between: Between, apart_ns: u64) {
         let Some(channel) = self.channels.get_mut(index) else { return };
+        let sender = channel.key.source;
         let sends = channel.sends.drain(..gone.sends.min(channel.sends.len()));
         for sent in sends {
             self.counts.unsure += 1;
             self.loose.send(&sent.call);
+            self.met.push(Met { sender, key: sent.key, what: Meeting::Never });
         }
         let receives: Vec<Key> = channel.receives.drain(..gone.receives.min(channel.receives.len())).collect();
         if gone.is_known {
@@ -672,44 +768,57 @@ impl Inbound {
             channel.sends.pop_front();
             channel.receives.pop_front();
             receive.send = Some(sent);
-            self.met.push(Met { sender, key: sent.key, posted: receive.posted });
+            self.met.push(Met { sender, key: sent.key, what: Meeting::Receive(receive.posted) });
             if receive.is_released {
                 self.meet_released(key, &sent);
                 continue;
             }
             if let Some(completion) = receive.completed {
-                let posted = receive.posted;
+                let one = *receive;
                 self.receives.remove(key);
-                if self.is_true(index, &sent, &posted, &completion) {
-                    let Completion { call, waited, .. } = completion;
-                    let end = End::Received { send: sent.call, posted };
-                    self.late.push(Done { call, more: 0, end, waited, late: true });
-                } else {
-                    self.contradict(index, &completion);
-                }
+                let end = self.judge(index, &one, &sent, &completion);
+                self.late.push((completion.held, end));
             }
         }
     }
 
-    /// A receive is complete. What has sent it, if that is known yet; otherwise it will be among the late.
-    pub(super) fn complete(&mut self, key: Key, completion: Completion) -> Option<End> {
-        let receive = self.receives.get_mut(key)?;
+    /// A receive is complete.
+    pub(super) fn complete(&mut self, key: Key, completion: Completion) -> Outcome {
+        let Some(receive) = self.receives.get_mut(key) else { return Outcome::Never };
         if receive.is_lost {
             self.counts.unsure += 1;
             self.receives.remove(key);
-            return None;
+            return Outcome::Never;
         }
         let Some(sent) = receive.send else {
             receive.completed = Some(completion);
-            return None;
+            return Outcome::Later;
         };
-        let (posted, channel) = (receive.posted, receive.channel);
+        let one = *receive;
         self.receives.remove(key);
-        let index = channel.map_or(usize::MAX, |channel| channel as usize);
-        if self.is_true(index, &sent, &posted, &completion) {
-            return Some(End::Received { send: sent.call, posted });
+        let index = one.channel.map_or(usize::MAX, |channel| channel as usize);
+        self.judge(index, &one, &sent, &completion).map_or(Outcome::Never, Outcome::Known)
+    }
+
+    /// What a receive that is complete has got, if that can be what it has met.
+    fn judge(&mut self, index: usize, receive: &Receive, sent: &Sent, completion: &Completion) -> Option<End> {
+        let channel = self.channels.get_mut(index);
+        if sent.is_concurrent || receive.is_concurrent {
+            self.counts.unsure += 2;
+            self.loose.send(&sent.call);
+            self.loose.receive(&receive.posted);
+            if let Some(sender) = channel.map(|channel| channel.key.source) {
+                self.met.push(Met { sender, key: sent.key, what: Meeting::Never });
+            }
+            return None;
         }
-        self.contradict(index, &completion);
+        if let Some(channel) = channel {
+            channel.last_done = channel.last_done.max(Some(sent.place()));
+        }
+        if self.is_true(index, sent, &receive.posted, completion) {
+            return Some(End::Received { send: sent.call, posted: receive.posted });
+        }
+        self.contradict(index, completion);
         None
     }
 
@@ -776,8 +885,30 @@ impl Inbound {
 
 impl Receive {
     fn new(posted: CallAt) -> Self {
-        Self { posted, channel: None, send: None, completed: None, is_lost: false, is_released: false }
+        Self {
+            posted,
+            channel: None,
+            send: None,
+            completed: None,
+            is_lost: false,
+            is_released: false,
+            is_concurrent: false,
+        }
     }
+}
+
+impl Recent {
+    const fn of(call: &CallAt) -> Self {
+        Self { location: call.location, return_ns: call.return_ns, send: None, receive: None }
+    }
+}
+
+/// Those of other threads that had not returned when a call began, which is one of them from then on.
+fn overlapping(recent: &mut Vec<Recent>, entry_ns: u64, own: Recent) -> Vec<Recent> {
+    recent.retain(|one| one.return_ns > entry_ns && one.location != own.location);
+    let others = if recent.is_empty() { Vec::new() } else { recent.clone() };
+    recent.push(own);
+    others
 }
 
 impl Gap {

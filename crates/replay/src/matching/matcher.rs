@@ -280,6 +280,7 @@ impl Matcher {
         self.tell_senders();
         let end = Slice { until_ns: u64::MAX, ..Slice::default() };
         self.processes.iter_mut().for_each(|process| process.settle(&end, &self.known));
+        self.tell_senders();
         self.complete();
         self.processes.iter_mut().for_each(|process| process.finish(&self.known));
         self.groups.finish();

@@ -304,6 +304,8 @@ pub(super) enum Act {
         takes: bool,
     },
     Collective(Joint),
+    /// Starts requests, of which its changes say what they are.
+    Start,
     /// It has failed. A receive may have taken a message all the same, which was too long (MPI_ERR_TRUNCATE), and a send beside it may have gone.
     Failed {
         send: Option<Message>,
@@ -412,6 +414,9 @@ impl Translator<'_> {
 
     fn act(&self, operation: &Operation) -> Act {
         match communication(operation.function) {
+            Communication::Nothing if matches!(operation.function.function().name, "MPI_Start" | "MPI_Startall") => {
+                Act::Start
+            }
             Communication::Nothing => {
                 self.epoch(operation).unwrap_or_else(|| self.beginning_or_end(operation.function))
             }

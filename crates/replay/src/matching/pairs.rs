@@ -110,6 +110,7 @@ impl Requests {
             Act::Messages { receive: Some(_), .. } => &mut self.receives,
             Act::Messages { .. } => &mut self.sends,
             Act::Nothing
+            | Act::Start
             | Act::Probe { .. }
             | Act::Collective(_)
             | Act::Failed { .. }
@@ -227,7 +228,7 @@ impl Process {
                 self.posted.add(act, if posts { number } else { 0 });
             }
             Act::Failed { .. } | Act::FailedCollective => self.is_plain = false,
-            Act::Nothing | Act::Epoch { .. } => {}
+            Act::Nothing | Act::Start | Act::Epoch { .. } => {}
         }
     }
 

@@ -7,9 +7,9 @@ use mpiprobe_functions::{Communication, FunctionId, Operation as When, SendMode}
 use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row, Shape};
 
 use super::{
-    call::{CallAt, Completion, Done, End, Sent, Unmatched},
+    call::{CallAt, Completion, Done, End, Outcome, Sent, Unmatched},
     epochs::EpochCall,
-    inbound::{FromOther, Gap, Inbound, Met},
+    inbound::{FromOther, Gap, Inbound, Meeting, Met},
     meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, Step, Stream, learn},
     slab::{Key, Slab},
 };
@@ -87,6 +87,26 @@ struct Send {
     channel: u32,
     /// Which call has posted the receive.
     receive: Option<CallAt>,
+    /// Its receive may be found when it is complete already.
+    is_doubtful: bool,
+    /// It is complete, and what it was is to be told by the call of this number.
+    held: Option<u64>,
+}
+
+impl Send {
+    const fn new(posted: CallAt, to: ProcessId, channel: u32) -> Self {
+        Self { posted, to, channel, receive: None, is_doubtful: false, held: None }
+    }
+}
+
+/// A call that has completed something of which it is known later what it was. What it has waited for is told of all together.
+#[derive(Debug)]
+struct Held {
+    call: CallAt,
+    waited: bool,
+    ends: Vec<End>,
+    /// So many are not known yet.
+    left: u32,
 }
 
 /// A process's call of a collective.
@@ -139,6 +159,9 @@ pub(super) struct ProcessReplay {
     /// Completing calls in their order with their ends, and those that return after the slice.
     completing: (Vec<Completing>, Vec<Open>),
     deferred: (Vec<Completing>, Vec<Open>),
+    /// By number, and how many there have been.
+    held: HashMap<u64, Held>,
+    held_count: u64,
     /// When it has called `MPI_Cancel` last; 0: never.
     cancelled_ns: u64,
     joints: u64,
@@ -183,6 +206,8 @@ impl ProcessReplay {
             inbound: Inbound::new(process, limit),
             completing: (Vec::new(), Vec::new()),
             deferred: (Vec::new(), Vec::new()),
+            held: HashMap::new(),
+            held_count: 0,
             cancelled_ns: 0,
             joints: 0,
             partitioned: HashMap::new(),
@@ -338,6 +363,8 @@ impl ProcessReplay {
             nth: 0,
         };
         let before = self.completing.1.len();
+        // What it has started was made before anything was recorded, or by a call that is missing.
+        self.counts.of_unknown_request += u64::from(matches!(act, Act::Start) && changes.is_empty() && has_returned);
         // A matched message: its receive was posted by the probe.
         let is_taken = takes_message && !changes.is_empty();
         let mut taken = None;
@@ -401,7 +428,9 @@ impl ProcessReplay {
         self.gap_count = self.gap_count.wrapping_add(1);
         self.inbound.give_up_open(gap.until_ns);
         self.inbound.break_all(gap);
-        self.requests.clear();
+        for request in std::mem::take(&mut self.requests).into_values() {
+            self.forget_send(&request);
+        }
         self.going_on.clear();
     }
 
@@ -413,7 +442,9 @@ impl ProcessReplay {
     /// What a call does that is no completion of a request.
     fn act(&mut self, act: Act, when: When, request: Option<u64>, call: &CallAt, around: &Around<'_>) {
         match act {
-            Act::Nothing | Act::Probe { from: Message { side: Side::Outside | Side::Unknown, .. }, .. } => {}
+            Act::Nothing
+            | Act::Start
+            | Act::Probe { from: Message { side: Side::Outside | Side::Unknown, .. }, .. } => {}
             // Whose message it has found, whoever receives it says.
             Act::Probe { from: from @ Message { side: Side::Any { .. }, .. }, takes } => {
                 if let Some(request) = request.filter(|_| takes) {
@@ -434,7 +465,13 @@ impl ProcessReplay {
                     Some(request) => {
                         self.hold(request, Request::Message { send: sent, receive: received }, call);
                     }
-                    None if when == When::Nonblocking => {}
+                    None if when == When::Nonblocking => {
+                        // It was complete at once.
+                        self.forget_send(&Request::Message { send: sent, receive: None });
+                        if let Some(key) = received {
+                            self.inbound.release(key);
+                        }
+                    }
                     None => {
                         let bytes = receive.and_then(|message| message.bytes);
                         let receive = received.map(|key| Open::Receive { key, bytes });
@@ -479,6 +516,7 @@ impl ProcessReplay {
         }
         let Some(earlier) = self.requests.insert(request, what) else { return };
         self.goes_on_no_more(&earlier);
+        self.forget_send(&earlier);
         self.counts.completed_unseen += u64::from(earlier.is_operation());
         if let Request::Message { receive: Some(key), .. } = earlier {
             if self.inbound.is_named(key) {
@@ -496,6 +534,13 @@ impl ProcessReplay {
             self.goes_on_no_more(taken);
         }
         taken
+    }
+
+    /// No call will complete the send behind a request.
+    fn forget_send(&mut self, request: &Request) {
+        if let Request::Message { send: Some(key), .. } = *request {
+            self.sends.remove(key);
+        }
     }
 
     fn goes_on_no_more(&mut self, request: &Request) {
@@ -531,10 +576,10 @@ impl ProcessReplay {
     fn send(&mut self, message: Message, call: CallAt, around: &Around<'_>) -> Option<Key> {
         match message.side {
             Side::Channel { process, channel } => {
-                let key = self.sends.insert(Send { posted: call, to: process, channel, receive: None });
+                let key = self.sends.insert(Send::new(call, process, channel));
                 let waits = may_wait_for_receiver(call.function);
                 let is_alone = !self.going_on.contains_key(&(process, channel));
-                let sent = Sent { key, call, bytes: message.bytes, waits, is_alone };
+                let sent = Sent { key, call, bytes: message.bytes, waits, is_alone, is_concurrent: false };
                 self.tell(process, FromOther::Sent { channel, sent }, around.share);
                 Some(key)
             }
@@ -605,7 +650,11 @@ impl ProcessReplay {
             Change::Failed | Change::Released => {
                 // What moves is as if it were complete, but nobody knows when.
                 let is_receive = matches!(act, Act::Messages { receive: Some(_), .. });
-                match self.take_request(request) {
+                let taken = self.take_request(request);
+                if let Some(request) = &taken {
+                    self.forget_send(request);
+                }
+                match taken {
                     Some(Request::Message { receive: Some(key), .. }) if is_receive => {
                         let gets_its_message = change == Change::Released
                             && self.inbound.is_named(key)
@@ -653,7 +702,12 @@ impl ProcessReplay {
                     }
                 }
             }
-            Act::Nothing | Act::Probe { .. } | Act::Failed { .. } | Act::FailedCollective | Act::Epoch { .. } => {}
+            Act::Nothing
+            | Act::Start
+            | Act::Probe { .. }
+            | Act::Failed { .. }
+            | Act::FailedCollective
+            | Act::Epoch { .. } => {}
         }
     }
 
@@ -678,8 +732,9 @@ impl ProcessReplay {
         if let Some(Request::Partitioned { channel, is_send, ready, receive }) = self.requests.get(&request).copied() {
             match (is_send, channel, ready, receive) {
                 (true, Some((process, channel)), Some(ready), _) => {
-                    let key = self.sends.insert(Send { posted: ready, to: process, channel, receive: None });
-                    let sent = Sent { key, call: ready, bytes: None, waits: false, is_alone: true };
+                    let key = self.sends.insert(Send::new(ready, process, channel));
+                    let sent =
+                        Sent { key, call: ready, bytes: None, waits: false, is_alone: true, is_concurrent: false };
                     self.tell(process, FromOther::Sent { channel, sent }, around.share);
                     self.completing.1.push(Open::Send(key));
                 }
@@ -729,10 +784,19 @@ impl ProcessReplay {
         }
     }
 
-    /// Sends have met their receives.
+    /// Something has become of a send.
     pub(super) fn meet(&mut self, met: &Met) {
-        if let Some(send) = self.sends.get_mut(met.key) {
-            send.receive = Some(met.posted);
+        let Some(send) = self.sends.get_mut(met.key) else { return };
+        match met.what {
+            Meeting::Doubtful => send.is_doubtful = true,
+            Meeting::Receive(posted) => send.receive = Some(posted),
+            Meeting::NotYet => send.receive = None,
+            Meeting::Never => (send.receive, send.is_doubtful) = (None, false),
+        }
+        let &mut Send { posted, receive, is_doubtful, held: Some(held), .. } = send else { return };
+        if receive.is_some() || !is_doubtful {
+            self.sends.remove(met.key);
+            self.tell_held(held, receive.map(|receive| End::Sent { posted, receive: Some(receive) }));
         }
     }
 
@@ -766,7 +830,9 @@ impl ProcessReplay {
             }
         }
         self.inbound.find_order(slice, known);
-        self.done.append(&mut self.inbound.late);
+        for (held, end) in std::mem::take(&mut self.inbound.late) {
+            self.tell_held(held, end);
+        }
     }
 
     /// Whether it is known of all that a call has completed what the other end was, or that there was none by then.
@@ -798,30 +864,70 @@ impl ProcessReplay {
     }
 
     fn settle_call(&mut self, one: &Completing, ends: &[Open]) {
-        let Completing { call, waits, .. } = *one;
+        let Completing { call, waits: waited, .. } = *one;
         let first = self.done.len();
+        let number = self.held_count;
+        let mut left = 0;
         for end in ends {
             let end = match *end {
-                Open::Send(key) => {
-                    self.sends.remove(key).map(|Send { posted, receive, .. }| End::Sent { posted, receive })
+                Open::Send(key) => self.settle_send(key, number, waited),
+                Open::Receive { key, bytes } => {
+                    self.inbound.complete(key, Completion { call, waited, bytes, held: number })
                 }
-                Open::Receive { key, bytes } => self.inbound.complete(key, Completion { call, waited: waits, bytes }),
-                Open::Probe(number) => self.inbound.found(number).map(|send| End::Found { send }),
+                Open::Probe(probe) => {
+                    self.inbound.found(probe).map_or(Outcome::Never, |send| Outcome::Known(End::Found { send }))
+                }
                 Open::Joint(number) => {
-                    self.joined.push(Joined { number, call, waited: waits });
-                    None
+                    self.joined.push(Joined { number, call, waited });
+                    Outcome::Never
                 }
             };
-            if let Some(end) = end.filter(|_| self.is_done_wanted) {
-                self.done.push(Done { call, more: 0, end, waited: waits, late: false });
+            match end {
+                Outcome::Known(end) if self.is_done_wanted => {
+                    self.done.push(Done { call, more: 0, end, waited, late: false });
+                }
+                Outcome::Later => left += 1,
+                Outcome::Known(_) | Outcome::Never => {}
             }
         }
-        let own = self.done.get_mut(first..).unwrap_or_default();
-        let mut left = u32::try_from(own.len()).unwrap_or(u32::MAX);
-        for done in own {
-            left -= 1;
-            done.more = left;
+        if left > 0 {
+            self.held_count += 1;
+            let ends = self.done.drain(first..).map(|done| done.end).collect();
+            self.held.insert(number, Held { call, waited, ends, left });
         }
+        number_from(&mut self.done, first);
+    }
+
+    /// A call has completed a send.
+    fn settle_send(&mut self, key: Key, held: u64, waited: bool) -> Outcome {
+        let Some(send) = self.sends.get_mut(key) else { return Outcome::Never };
+        let &mut Send { posted, receive, is_doubtful, .. } = send;
+        if receive.is_none() && is_doubtful && waited {
+            send.held = Some(held);
+            return Outcome::Later;
+        }
+        self.sends.remove(key);
+        Outcome::Known(End::Sent { posted, receive })
+    }
+
+    /// It is known what one of the ends was that a call has completed.
+    fn tell_held(&mut self, number: u64, end: Option<End>) {
+        let Some(held) = self.held.get_mut(&number) else { return };
+        held.ends.extend(end);
+        held.left -= 1;
+        if held.left == 0
+            && let Some(held) = self.held.remove(&number)
+        {
+            self.tell_late(held);
+        }
+    }
+
+    fn tell_late(&mut self, Held { call, waited, ends, .. }: Held) {
+        let first = self.done.len();
+        if self.is_done_wanted {
+            self.done.extend(ends.into_iter().map(|end| Done { call, more: 0, end, waited, late: true }));
+        }
+        number_from(&mut self.done, first);
     }
 
     /// There is no more.
@@ -833,6 +939,21 @@ impl ProcessReplay {
                 self.requests.values().filter(|request| request.is_operation()).count() as u64;
         }
         self.inbound.finish();
+        let mut held: Vec<(u64, Held)> = self.held.drain().collect();
+        held.sort_unstable_by_key(|(number, _)| *number);
+        for (_, held) in held {
+            self.tell_late(held);
+        }
+    }
+}
+
+/// Says of each of a call's ends how many come after it.
+fn number_from(done: &mut [Done], first: usize) {
+    let own = done.get_mut(first..).unwrap_or_default();
+    let mut left = u32::try_from(own.len()).unwrap_or(u32::MAX);
+    for done in own {
+        left -= 1;
+        done.more = left;
     }
 }
 

@@ -49,6 +49,10 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut().filter_map(|(_, value)| value.as_mut())
+    }
+
     /// Takes everything.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.free.clear();

@@ -653,6 +653,67 @@ fn messages_that_wait_for_their_receives_tell_which_they_are() {
         |step| received(10_000 * step + 5000, 10_000 * step + 5200),
     );
     assert_eq!((states.unmatched.matched_messages, states.unmatched.unsure), (40, 0));
+    // However late it is known, the senders are told what they have waited for.
+    assert_eq!(of(&states, WaitKind::LateReceiver), [(0, 40 * 4000)]);
+}
+
+#[test]
+fn what_a_call_has_waited_for_is_told_once_however_late_it_is_known() {
+    let mut made = HandMade::of_ranks(3);
+    made.definitions.processes.iter_mut().for_each(|process| process.began_before = true);
+    for step in 1..=20u64 {
+        let at = 10_000 * step;
+        let posted =
+            |source: u32| call("MPI_Irecv", at, at + 10).from(source, 0, 8).posts(2 * step + u64::from(source));
+        for source in 0..2 {
+            made.add(2, posted(source));
+            made.add(source, call("MPI_Send", at + 3000 + 1000 * u64::from(source), at + 4900).to(2, 0, 8));
+        }
+        let wait = call("MPI_Waitall", at + 1000, at + 4500);
+        made.add(2, wait.completes(&posted(0)).completes(&posted(1)));
+    }
+    let states = analysed(&made);
+    // The last message of each step is rank 1's. Those of rank 0 are over long before the call is, and tell nothing.
+    assert_eq!(of(&states, WaitKind::LateSender), [(2, 20 * 3000)], "{:?}", states.unmatched);
+    assert_eq!(cause(&states, WaitKind::LateSender, 2), Some(1));
+}
+
+#[test]
+fn what_threads_send_at_once_over_one_channel_is_not_told_apart() {
+    let made = |second_ns: (u64, u64)| {
+        let mut made = begun(2);
+        let second = made.thread(ProcessId(0), 2000).0;
+        made.add(0, call("MPI_Send", 2000, 2500).to(1, 0, 8));
+        made.add(second, call("MPI_Send", second_ns.0, second_ns.1).to(1, 0, 8));
+        made.add(0, call("MPI_Send", 6000, 6100).to(1, 0, 8));
+        for (entry_ns, return_ns) in [(1500, 2600), (2800, 3600), (5000, 6100)] {
+            made.add(1, call("MPI_Recv", entry_ns, return_ns).from(0, 0, 8));
+        }
+        (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 20_000, 20_100)));
+        let states = analysed(&made);
+        (of(&states, WaitKind::LateSender), states.unmatched.matched_messages, states.unmatched.unsure)
+    };
+    assert_eq!(made((3000, 3100)), (vec![(1, 500 + 200 + 1000)], 3, 0));
+    assert_eq!(made((2400, 2450)), (vec![(1, 1000)], 1, 4));
+    // The same of receives.
+    let mut made = begun(2);
+    let second = made.thread(ProcessId(1), 2000).0;
+    for at in [2000, 3000, 6000] {
+        made.add(0, call("MPI_Send", at, at + 100).to(1, 0, 8));
+    }
+    made.add(1, call("MPI_Recv", 1500, 2600).from(0, 0, 8));
+    made.add(second, call("MPI_Recv", 1600, 3600).from(0, 0, 8));
+    made.add(1, call("MPI_Recv", 5000, 6100).from(0, 0, 8));
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 20_000, 20_100)));
+    let states = analysed(&made);
+    assert_eq!((of(&states, WaitKind::LateSender), states.unmatched.unsure), (vec![(1, 1000)], 4));
+}
+
+#[test]
+fn what_is_started_that_was_made_before_the_recording_is_counted() {
+    let made = ended([vec![call("MPI_Start", 2000, 2100), call("MPI_Wait", 2200, 2300)], vec![]]);
+    let states = analysed(&made);
+    assert_eq!((states.unmatched.of_unknown_request, states.complete), (1, false));
 }
 
 /// Cut into slices of so many events.

@@ -187,6 +187,7 @@ impl TraceFiles {
         let sites = self.sites(&mut said, sites);
         let nobodys = self.place(first_location, found.events);
         self.files.push(OneFile { path: shown.clone(), bytes: Bytes::File(file), functions, sites });
+        let of_unknown = self.of_unknown_processes(first_location);
         let mut note = |amount: u64, what: &str| {
             if amount > 0 {
                 self.notes.push(format!("{shown}: {amount} {what}"));
@@ -197,6 +198,7 @@ impl TraceFiles {
         note(if found.damaged == 0 { found.missing } else { 0 }, "parts of it are missing");
         note(said.unread, "parts of its definitions are damaged");
         note(nobodys, "events are of no thread");
+        note(of_unknown, "events are of processes that nothing defines any more");
         if !said.has_end && found.cut == 0 {
             self.notes.push(format!("{shown}: it has no end: whoever has written it was killed, or is still writing"));
         }
@@ -227,6 +229,14 @@ impl TraceFiles {
         nobodys
     }
 
+    /// How many events there are of locations, from one on, whose process is not known.
+    fn of_unknown_processes(&self, first_location: usize) -> u64 {
+        let is_unknown = |location: &Location| self.definitions.process(location.process).is_none();
+        let locations = self.definitions.locations.iter().zip(&self.chunks).skip(first_location);
+        let chunks = locations.filter(|(location, _)| is_unknown(location)).flat_map(|(_, chunks)| chunks);
+        chunks.map(|chunk| u64::from(chunk.place.head.count)).sum()
+    }
+
     /// Takes in what a file defines; gives the number of its first location.
     fn take(
         &mut self,
@@ -238,10 +248,16 @@ impl TraceFiles {
         let count = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let (first_node, first_process) = (count(all.nodes.len()), count(all.processes.len()));
         let first_location = all.locations.len();
-        let process = |id: ProcessId| ProcessId(id.0.saturating_add(first_process));
+        // What is not defined here is not defined by another file, either.
+        let moved_by = |first: u32, known: usize| {
+            move |id: u32| if (id as usize) < known { id.saturating_add(first) } else { u32::MAX }
+        };
+        let node = moved_by(first_node, said.own.nodes.len());
+        let process = moved_by(first_process, said.own.processes.len());
+        let process = |id: ProcessId| ProcessId(process(id.0));
         all.nodes.append(&mut said.own.nodes);
         let moved = said.own.processes.drain(..);
-        all.processes.extend(moved.map(|one| Process { node: NodeId(one.node.0.saturating_add(first_node)), ..one }));
+        all.processes.extend(moved.map(|one| Process { node: NodeId(node(one.node.0)), ..one }));
         let moved = said.own.locations.drain(..);
         all.locations.extend(moved.map(|one| Location { process: process(one.process), ..one }));
         self.chunks.resize_with(all.locations.len(), Vec::new);

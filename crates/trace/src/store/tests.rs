@@ -481,3 +481,29 @@ proptest! {
         fs::remove_file(path.path()).unwrap();
     }
 }
+
+#[test]
+fn events_of_processes_that_are_not_defined_are_of_no_other_files_processes() {
+    let made = HandMade::halo(4, 10);
+    let mut writer = TraceWriter::new(Vec::new()).unwrap();
+    copy::define(&made.definitions, |definition| {
+        let is_lost = matches!(definition, Definition::Process(id, _) if id.0 > 0);
+        if !is_lost {
+            writer.define(definition);
+        }
+    });
+    for location in made.definitions.location_ids() {
+        for event in made.events(location, Span::ALL) {
+            writer.push(location, &event.unwrap()).unwrap();
+        }
+    }
+    let (one, other) = (file(&writer.finish().unwrap()), file(&written(&made)));
+    let read = TraceFiles::open(&[one.path(), other.path()]).unwrap();
+    let locations = read.definitions().locations.iter();
+    let ranks: Vec<_> = locations.map(|one| read.definitions().process(one.process).and_then(|one| one.rank)).collect();
+    let whole = [Some(0), Some(1), Some(2), Some(3)];
+    assert_eq!(ranks, [[Some(0), None, None, None], whole].concat());
+    let lost: usize = (1..4).map(|location| events(&made, location).len()).sum();
+    let note = format!(": {lost} events are of processes that nothing defines any more");
+    assert!(read.notes().iter().any(|one| one.ends_with(&note)), "{:?}", read.notes());
+}

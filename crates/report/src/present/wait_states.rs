@@ -72,6 +72,10 @@ fn summary(states: &WaitStates) -> String {
     }
     if states.waits.is_empty() {
         text += match (matched, unmatched) {
+            (_, 0) if states.calls == 0 => {
+                "No call has both begun and ended while it was recorded. Calls that last as long are in the profile; \
+                 `mpiprobe hang` says why they do.\n"
+            }
             (_, 0) => "Nobody has waited for anybody.\n",
             (0, _) => "",
             _ => "Those that were matched have waited for nobody.\n",

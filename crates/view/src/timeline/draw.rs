@@ -164,7 +164,7 @@ fn axis(buffer: &mut Buffer, area: Rect, state: &Timeline, frame: &Frame, theme:
 
 fn lanes(buffer: &mut Buffer, rooms: &Rooms, state: &Timeline, frame: &Frame, theme: Theme) {
     if state.threads.is_empty() {
-        let text = " The trace has no threads: it was cut off before anything was known of them.";
+        let text = " The trace has no threads: no call has ended in it, or it was cut off before.";
         Line::new(theme).add(Tone::Dim, text).put(buffer, Rect { x: 0, ..rooms.lanes });
         return;
     }

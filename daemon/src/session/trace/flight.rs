@@ -39,12 +39,23 @@ pub(super) struct Flight {
     judges_ends: bool,
     /// Why it is to be written as soon as possible.
     asked: Vec<Asked>,
-    /// What has gone wrong, and when it is written down.
-    failure: Option<(Instant, String)>,
+    /// What has gone wrong, until it is written down.
+    failure: Option<Wrong>,
     /// Jobs of which a rank has died: one file of each.
     failed: BTreeSet<Option<String>>,
     is_short_told: bool,
     quiet: Quiet,
+}
+
+/// Something has gone wrong that ends a job.
+#[derive(Debug)]
+struct Wrong {
+    /// When it is written down.
+    due: Instant,
+    /// When it has happened, ns.
+    at_ns: u64,
+    job: Option<String>,
+    why: String,
 }
 
 /// For how long no call has returned.
@@ -94,11 +105,16 @@ impl Flight {
         self.ask(Asked::because(why));
     }
 
-    /// Something has gone wrong that ends a job. Only the first is of interest: what follows is because of that.
-    pub(super) fn fail(&mut self, job: Option<&str>, why: String) {
-        if self.failed.insert(job.map(str::to_owned)) {
+    /// Something has gone wrong at that time, ns, that ends a job. Only the first is of interest: what follows is because of that. Which it was may
+    /// be seen last.
+    pub(super) fn fail(&mut self, job: Option<&str>, at_ns: u64, why: String) {
+        let job = job.map(str::to_owned);
+        if self.failed.insert(job.clone()) {
             say(&why);
-            self.failure.get_or_insert_with(|| (Instant::now() + SETTLING, why));
+            self.failure.get_or_insert_with(|| Wrong { due: Instant::now() + SETTLING, at_ns, job, why });
+        } else if let Some(known) = self.failure.as_mut().filter(|known| known.job == job && at_ns < known.at_ns) {
+            say(format_args!("before that, {why}"));
+            (known.at_ns, known.why) = (at_ns, why);
         }
     }
 
@@ -107,15 +123,15 @@ impl Flight {
         self.failure.is_some()
     }
 
-    /// A process has ended. `is_in_mpi`: it had called MPI, and was not seen to finalise it. `failure`: with what it has ended, if that is
+    /// A process has ended, at that time, ns. `is_in_mpi`: it had called MPI, and was not seen to finalise it. `failure`: with what it has ended, if that is
     /// known and no success.
-    pub(super) fn note_end(&mut self, process: &Process, is_in_mpi: bool, failure: Option<Failure>) {
+    pub(super) fn note_end(&mut self, process: &Process, at_ns: u64, is_in_mpi: bool, failure: Option<Failure>) {
         let is_early = self.judges_ends && is_in_mpi;
         if is_early || failure.is_some() {
             let who = process.rank.map_or_else(|| "a rank".to_owned(), |rank| format!("rank {rank}"));
             let early = if is_early { " without MPI_Finalize" } else { "" };
             let with = failure.map(|failure| format!(" with {failure}")).unwrap_or_default();
-            self.fail(process.job.as_deref(), format!("{who} (process {}) has ended{early}{with}", process.pid));
+            self.fail(process.job.as_deref(), at_ns, format!("{who} (process {}) has ended{early}{with}", process.pid));
         }
     }
 
@@ -170,9 +186,8 @@ impl Flight {
         {
             return false;
         }
-        let is_due = |(moment, _): &(Instant, String)| is_last || *moment <= Instant::now();
-        if let Some((_, why)) = self.failure.take_if(|failure| is_due(failure)) {
-            self.ask_because(why);
+        if let Some(wrong) = self.failure.take_if(|wrong| is_last || wrong.due <= Instant::now()) {
+            self.ask_because(wrong.why);
         }
         !self.asked.is_empty()
     }

@@ -320,7 +320,7 @@ impl Worker {
             Message::Ended(slot, end) => self.end(slot, &end),
             Message::Failed(why) => {
                 if let Some(flight) = &mut self.flight {
-                    flight.fail(None, why);
+                    flight.fail(None, monotonic_ns(), why);
                 }
             }
             Message::Dump(asked) => {
@@ -379,7 +379,7 @@ impl Worker {
         let is_in_mpi =
             self.recorder.end_process(slot, ended_ns.unwrap_or(end.at_ns), &end.cut_short) && !end.has_execed;
         if let (Some(flight), Some(process)) = (&mut self.flight, process) {
-            flight.note_end(&process, is_in_mpi, end.failure);
+            flight.note_end(&process, end.at_ns, is_in_mpi, end.failure);
         }
         self.give_sites();
     }

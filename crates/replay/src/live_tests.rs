@@ -7,7 +7,7 @@ use std::io;
 
 use mpiprobe_model::{CallSite, ImbalanceRow, WaitKind};
 use mpiprobe_trace::{
-    Call, Event, HandMade, Numbers, Span, Trace, call,
+    Call, Event, HandMade, Lock, Numbers, Object, Span, Trace, Window, WindowId, call,
     store::{Definition, TraceWriter, copy},
 };
 use proptest::prelude::*;
@@ -448,4 +448,35 @@ fn who_is_behind_and_has_cancelled_has_got_nothing() {
     let found: Vec<_> = states.waits.iter().filter(|row| row.kind == WaitKind::LateSender).map(|row| row.ns).collect();
     let ends = states.unmatched;
     assert_eq!((found, ends.matched_messages, ends.contradictions, ends.unsure), (vec![3700, 800], 2, 0, 0));
+}
+
+/// Rank 0 is in epochs of a window while rank 1 has not returned from where it is made.
+#[test]
+fn who_is_still_where_a_window_is_made_keeps_no_epoch_from_being_known() {
+    let mut made = HandMade::of_ranks(2);
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Init", 10, 20)));
+    for (rank, window, return_ns) in [(0, 0, 300), (1, 1, 5000)] {
+        let window = Object::Window(WindowId(window));
+        let create = call("MPI_Win_create", 100, return_ns);
+        made.add(rank, create.over(HandMade::WORLD).on(window));
+    }
+    made.definitions.windows = vec![Window { communicator: Some(HandMade::WORLD) }; 2];
+    for epoch in [
+        call("MPI_Win_lock", 400, 500).about(1, Some(Lock::Shared)),
+        call("MPI_Get", 600, 700).to(1, 0, 8),
+        call("MPI_Win_unlock", 800, 5100).about(1, None),
+    ] {
+        made.add(0, epoch.over(HandMade::WORLD).on(Object::Window(WindowId(0))));
+    }
+    (0..2).for_each(|rank| made.add(rank, call("MPI_Finalize", 20_000, 20_100)));
+    let mut job = Job::new(&made);
+    for until_ns in [50, 350, 550, 750, 5200, 6000] {
+        let inside = job.inside(until_ns);
+        (0..2).for_each(|location| job.give(location, until_ns));
+        job.live.advance(until_ns, &inside, until_ns);
+    }
+    let clocks = Clocks::same();
+    let whole = analyse(&made, &clocks, Span::ALL, 1, |_| {}).unwrap();
+    assert!(whole.complete, "{:?}", whole.unmatched);
+    assert_same(job.finish(), whole);
 }

@@ -343,7 +343,15 @@ impl Observation {
 
     /// Whether processes that are new have loaded MPI meanwhile.
     pub(super) fn look_at_candidates(&mut self) -> Result<(), SessionError> {
-        for ((slot, pid), finding) in self.targets.inspect_candidates() {
+        let found: Vec<_> = self.targets.inspect_candidates().collect();
+        if found.iter().any(|(_, finding)| !matches!(finding, Ok(Finding::NotMpi(..)))) {
+            // Who has become another program meanwhile is another candidate by now: what was seen is that one's.
+            self.handle_notices();
+        }
+        for ((slot, pid), finding) in found {
+            if self.targets.process_table.running_slot(pid) != Some(slot) {
+                continue;
+            }
             match finding {
                 // What is preloaded comes before MPI itself.
                 Ok(Finding::Mpi(process)) if !process.library().is_some_and(MpiLibrary::implements_mpi) => {}

@@ -4,7 +4,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use mpiprobe_functions::{FunctionId, Pattern};
 use mpiprobe_trace::{CommunicatorId, CommunicatorKind, ProcessId};
 
@@ -249,6 +249,8 @@ pub(super) struct Groups {
     streams: HashMap<Stream, Option<StreamState>>,
     /// By what a process calls its window or file: what all together call it.
     common: HashMap<Stream, Stream>,
+    /// Names of what others of its makers have not been seen to make yet.
+    making: HashSet<Stream>,
     /// What is no more since somebody has asked: it has its name until [`Self::forget_gone`].
     gone: Vec<Stream>,
     /// Calls of which that is not known, because others have not made it yet, or nobody has seen them.
@@ -279,6 +281,11 @@ impl Groups {
     /// What all together call what a process calls so; `None`: it is not known.
     pub(super) fn common(&self, own: Stream) -> Option<Stream> {
         self.common.get(&own).copied()
+    }
+
+    /// Whether that may be known once others are seen to have made it.
+    pub(super) fn is_being_made(&self, own: Stream) -> bool {
+        self.making.contains(&own)
     }
 
     /// Forgets the names of what is no more, and gives them.
@@ -326,6 +333,7 @@ impl Groups {
             self.places.insert((process, joining.number), stream);
         }
         let Some(queue) = state.queues.get_mut(slot) else { return };
+        self.making.extend(joining.joint.made());
         state.empty -= usize::from(queue.is_empty());
         queue.push_back(queued);
         if queue.len() > MOST_OF_MEMBER {
@@ -409,6 +417,9 @@ impl Groups {
     fn unite(&mut self, all: &[Stream], known: &Known) {
         let Some(&first) = all.first() else { return };
         self.common.extend(all.iter().map(|&own| (own, first)));
+        for own in all {
+            self.making.remove(own);
+        }
         for (process, held) in all.iter().filter_map(|own| self.held.remove(own)).collect::<Vec<_>>() {
             for queued in held {
                 self.queue(process, queued, known);

@@ -6,7 +6,7 @@ use mpiprobe_trace::{Definitions, LocationId, ProcessId};
 
 use super::{
     call::{CallAt, Done, Pending, Unmatched},
-    epochs::{EpochWait, Epochs},
+    epochs::{EpochCall, EpochWait, Epochs},
     groups::{Groups, Instance, InstanceDone},
     inbound::{Gap, Met},
     locks::{LockWait, Locks, PassiveCall},
@@ -34,6 +34,8 @@ pub struct Matcher {
     epochs: Epochs,
     locks: Locks,
     fenced: Vec<(CallAt, u64)>,
+    /// Calls on windows that may not be known yet: somebody is still where they are made.
+    early: Vec<(ProcessId, EpochCall)>,
 }
 
 /// Kinds of ends.
@@ -93,6 +95,7 @@ impl Matcher {
             epochs: Epochs::default(),
             locks: Locks::default(),
             fenced: Vec::new(),
+            early: Vec::new(),
         }
     }
 
@@ -152,7 +155,8 @@ impl Matcher {
         self.locks.waits.clear();
         self.locks.passive.clear();
         self.fenced.clear();
-        let mut calls = drained(&mut self.processes, |process| &mut process.epoch_calls);
+        let mut calls = mem::take(&mut self.early);
+        calls.extend(drained(&mut self.processes, |process| &mut process.epoch_calls));
         calls.sort_by_key(|(_, one)| one.call.entry_ns);
         let is_fence = |instance: &&Arc<Instance>| {
             let function = instance.members.first().map(|member| member.call.function.function().name);
@@ -166,6 +170,10 @@ impl Matcher {
                 self.fence(&fence);
             }
             let common = self.groups.common(one.window);
+            if common.is_none() && one.call.entry_ns >= until_ns && self.groups.is_being_made(one.window) {
+                self.early.push((process, one));
+                continue;
+            }
             if let Some(common) = common {
                 self.locks.take(process, common, &one);
             }
@@ -269,7 +277,8 @@ impl Matcher {
     pub(crate) fn unsettled_ns(&self) -> Option<u64> {
         let of_processes = self.processes.iter().filter_map(ProcessReplay::unsettled_ns);
         let of_windows = self.epochs.waiting_since_ns().into_iter().chain(self.locks.waiting_since_ns());
-        of_processes.chain(self.groups.waiting_since_ns()).chain(of_windows).min()
+        let early = self.early.iter().map(|(_, one)| one.call.entry_ns);
+        of_processes.chain(self.groups.waiting_since_ns()).chain(of_windows).chain(early).min()
     }
 
     /// There is no more: what is left is complete, or has no other end.

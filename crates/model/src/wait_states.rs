@@ -350,6 +350,8 @@ impl UnmatchedEnds {
             self.receives,
             self.outside,
             self.of_unknown_source,
+            self.of_unknown_request,
+            self.completed_unseen,
             self.unsure,
             self.contradictions.saturating_mul(2),
             self.of_partial_groups,

@@ -375,7 +375,7 @@ fn notes(ends: &UnmatchedEnds, clocks: &ClockQuality) -> String {
         (ends.of_unknown_source, "receives from anybody that do not say from whom they were (MPI_STATUS_IGNORE)"),
         (
             ends.of_unknown_request,
-            "completed requests of operations that were posted before, or by calls that were lost",
+            "requests that were started or completed, and had been made or posted before, or by calls that were lost",
         ),
         (
             ends.completed_unseen,

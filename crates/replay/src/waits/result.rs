@@ -163,7 +163,8 @@ impl Outcome<'_> {
         }
         let rows = self.totals.rows.iter().filter(|(_, sum)| sum.count > 0).map(|(key, sum)| {
             let mut of_row = causes.remove(key).unwrap_or_default();
-            of_row.sort_by(|(one, less), (other, more)| more.total_cmp(less).then(one.cmp(other)));
+            let told = |cause: &CauseKey| self.told(*cause);
+            of_row.sort_by(|(one, less), (other, more)| more.total_cmp(less).then_with(|| told(one).cmp(&told(other))));
             let explained: f64 = of_row.iter().map(|(_, ns)| ns).sum();
             let mut caused_by: Vec<CauseRow> =
                 of_row.iter().take(MOST_CAUSES).filter_map(|&(cause, ns)| self.cause(cause, rounded(ns))).collect();
@@ -192,12 +193,17 @@ impl Outcome<'_> {
         rows
     }
 
-    fn cause(&self, cause: CauseKey, ns: u64) -> Option<CauseRow> {
-        let (thread, activity) = match cause {
+    /// Who has caused something, and what it did.
+    fn told(&self, cause: CauseKey) -> (Option<u32>, Option<Activity>) {
+        match cause {
             CauseKey::Doing(thread, cell) => (Some(thread), self.activity(cell)),
             CauseKey::Waiting(thread, place) => (Some(thread), self.site(place).map(|site| Activity::Waiting { site })),
             CauseKey::Others => (None, None),
-        };
+        }
+    }
+
+    fn cause(&self, cause: CauseKey, ns: u64) -> Option<CauseRow> {
+        let (thread, activity) = self.told(cause);
         (ns > 0).then_some(CauseRow { thread, activity, ns })
     }
 

@@ -58,13 +58,12 @@ pub(super) enum Meeting {
     Never,
 }
 
-/// A call whose end of a message may overlap with others'.
+/// An end of a message, posted by a call that others of the same process may overlap.
 #[derive(Clone, Copy, Debug)]
 struct Recent {
     location: LocationId,
     return_ns: u64,
-    send: Option<Key>,
-    receive: Option<Key>,
+    key: Key,
 }
 
 /// A span in which calls of a process are missing, or in which it is not known what they have done.
@@ -109,7 +108,7 @@ struct Channel {
     probes: Vec<(u64, u32)>,
     /// The place of the last message that a receive has told to be its.
     last_done: Option<(u64, u64, u16)>,
-    /// Calls that have sent, and those that have posted, which others of the same process may overlap.
+    /// The last sends, and the last receives.
     recent: (Vec<Recent>, Vec<Recent>),
 }
 
@@ -443,8 +442,7 @@ impl Inbound {
             self.break_channel(index, gap);
             return;
         }
-        let is_of_channel = |receive: &&mut Receive| receive.channel.map(|own| own as usize) == Some(index);
-        let mut others: Vec<&mut Receive> = self.receives.iter_mut().filter(is_of_channel).collect();
+        let mut others: Vec<&mut Receive> = self.receives.iter_mut().filter(|one| one.is_of(index)).collect();
         others.retain(|receive| receive.send.is_some_and(|sent| sent.place() > first.place()));
         others.sort_by_key(|receive| receive.send.map(|sent| sent.place()));
         let mut left = first;
@@ -463,15 +461,14 @@ impl Inbound {
     /// A call has sent over a channel. Others of the process that had not returned may be its equals.
     fn note_concurrent_send(&mut self, index: usize, sent: &mut Sent) {
         let Some(channel) = self.channels.get_mut(index) else { return };
-        let own = Recent { send: Some(sent.key), ..Recent::of(&sent.call) };
-        let others = overlapping(&mut channel.recent.0, sent.call.entry_ns, own);
+        let others = overlapping(&mut channel.recent.0, &sent.call, sent.key);
         sent.is_concurrent = !others.is_empty();
-        for other in others.into_iter().filter_map(|other| other.send) {
+        for other in others {
             let is_it = |sent: &&mut Sent| sent.key == other;
             if let Some(sent) = self.channels.get_mut(index).and_then(|one| one.sends.iter_mut().find(is_it)) {
                 sent.is_concurrent = true;
             } else {
-                let met = self.receives.iter_mut().filter(|one| one.channel.map(|own| own as usize) == Some(index));
+                let met = self.receives.iter_mut().filter(|one| one.is_of(index));
                 met.filter_map(|one| one.send.as_mut()).filter(is_it).for_each(|sent| sent.is_concurrent = true);
             }
         }
@@ -481,12 +478,12 @@ impl Inbound {
     fn note_concurrent_receive(&mut self, index: usize, key: Key) {
         let Some(posted) = self.receives.get_mut(key).map(|receive| receive.posted) else { return };
         let Some(channel) = self.channels.get_mut(index) else { return };
-        let others =
-            overlapping(&mut channel.recent.1, posted.entry_ns, Recent { receive: Some(key), ..Recent::of(&posted) });
-        if others.is_empty() {
+        let mut all = overlapping(&mut channel.recent.1, &posted, key);
+        if all.is_empty() {
             return;
         }
-        for key in others.into_iter().filter_map(|other| other.receive).chain([key]) {
+        all.push(key);
+        for key in all {
             if let Some(receive) = self.receives.get_mut(key) {
                 receive.is_concurrent = true;
             }
@@ -895,19 +892,18 @@ impl Receive {
             is_concurrent: false,
         }
     }
-}
 
-impl Recent {
-    const fn of(call: &CallAt) -> Self {
-        Self { location: call.location, return_ns: call.return_ns, send: None, receive: None }
+    /// Whether it is known to be of a channel.
+    fn is_of(&self, index: usize) -> bool {
+        self.channel.is_some_and(|channel| channel as usize == index)
     }
 }
 
-/// Those of other threads that had not returned when a call began, which is one of them from then on.
-fn overlapping(recent: &mut Vec<Recent>, entry_ns: u64, own: Recent) -> Vec<Recent> {
-    recent.retain(|one| one.return_ns > entry_ns && one.location != own.location);
-    let others = if recent.is_empty() { Vec::new() } else { recent.clone() };
-    recent.push(own);
+/// The ends of other threads' calls that had not returned when this one began, whose end is one of them from then on.
+fn overlapping(recent: &mut Vec<Recent>, call: &CallAt, key: Key) -> Vec<Key> {
+    recent.retain(|one| one.return_ns > call.entry_ns && one.location != call.location);
+    let others = recent.iter().map(|one| one.key).collect();
+    recent.push(Recent { location: call.location, return_ns: call.return_ns, key });
     others
 }
 

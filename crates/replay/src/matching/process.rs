@@ -467,7 +467,9 @@ impl ProcessReplay {
                     }
                     None if when == When::Nonblocking => {
                         // It was complete at once.
-                        self.forget_send(&Request::Message { send: sent, receive: None });
+                        if let Some(key) = sent {
+                            self.sends.remove(key);
+                        }
                         if let Some(key) = received {
                             self.inbound.release(key);
                         }

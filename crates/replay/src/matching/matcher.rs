@@ -22,6 +22,9 @@ use crate::{
 /// Receives of a process that may wait for their messages.
 const MOST_RECEIVES: usize = 1 << 20;
 
+/// Calls on windows that may not be known yet.
+const MOST_EARLY: usize = 1 << 16;
+
 /// Brings ends together.
 #[derive(Debug)]
 pub struct Matcher {
@@ -170,7 +173,8 @@ impl Matcher {
                 self.fence(&fence);
             }
             let common = self.groups.common(one.window);
-            if common.is_none() && one.call.entry_ns >= until_ns && self.groups.is_being_made(one.window) {
+            let may_be_known_yet = one.call.entry_ns >= until_ns && self.groups.is_being_made(one.window);
+            if common.is_none() && may_be_known_yet && self.early.len() < MOST_EARLY {
                 self.early.push((process, one));
                 continue;
             }

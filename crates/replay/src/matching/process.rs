@@ -21,6 +21,9 @@ use crate::{
 /// Calls of a process that may wait for others who are behind.
 const MOST_DEFERRED: usize = 1 << 18;
 
+/// For so long others wait for what a call has waited for, while that is found out, ns.
+const MOST_HELD_NS: u64 = 5_000_000_000;
+
 /// One end of an operation of the process.
 #[derive(Clone, Copy, Debug)]
 enum Open {
@@ -162,6 +165,8 @@ pub(super) struct ProcessReplay {
     /// By number, and how many there have been.
     held: HashMap<u64, Held>,
     held_count: u64,
+    /// Calls that have returned until then are settled, ns.
+    settled_ns: u64,
     /// When it has called `MPI_Cancel` last; 0: never.
     cancelled_ns: u64,
     joints: u64,
@@ -208,6 +213,7 @@ impl ProcessReplay {
             deferred: (Vec::new(), Vec::new()),
             held: HashMap::new(),
             held_count: 0,
+            settled_ns: 0,
             cancelled_ns: 0,
             joints: 0,
             partitioned: HashMap::new(),
@@ -804,6 +810,10 @@ impl ProcessReplay {
 
     /// Says what is complete, of calls that have returned until then, and of which nobody can say more who is behind.
     pub(super) fn settle(&mut self, slice: &Slice, known: &Known) {
+        // The end comes at once, however late what is held is told.
+        if slice.until_of(self.process) < u64::MAX {
+            self.settled_ns = slice.until_of(self.process);
+        }
         let (mut calls, mut ends) = std::mem::take(&mut self.deferred);
         let is_too_much = calls.len() > MOST_DEFERRED;
         calls.append(&mut self.completing.0);
@@ -862,7 +872,10 @@ impl ProcessReplay {
 
     /// When the first of them began.
     pub(super) fn unsettled_ns(&self) -> Option<u64> {
-        self.deferred.0.iter().map(|one| one.call.entry_ns).min()
+        // What is told late comes in its order as well, unless it takes too long to be found out.
+        let since_ns = self.settled_ns.saturating_sub(MOST_HELD_NS);
+        let held = self.held.values().map(|held| held.call).filter(|call| call.return_ns >= since_ns);
+        self.deferred.0.iter().map(|one| one.call).chain(held).map(|call| call.entry_ns).min()
     }
 
     fn settle_call(&mut self, one: &Completing, ends: &[Open]) {

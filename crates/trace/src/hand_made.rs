@@ -217,6 +217,21 @@ impl HandMade {
         made
     }
 
+    /// The same with other events of each location, as they would be [added](Self::add).
+    #[must_use]
+    pub fn with_events(&self, mut change: impl FnMut(LocationId, &[Event]) -> Vec<Event>) -> Self {
+        let mut made = Self { definitions: self.definitions.clone(), events: vec![Vec::new(); self.events.len()] };
+        for (location, events) in self.definitions.location_ids().zip(&self.events) {
+            for event in change(location, events) {
+                match event {
+                    Event::Call(call) => made.add(location.0, call),
+                    Event::Phase(_) => made.push(location.0, event),
+                }
+            }
+        }
+        made
+    }
+
     /// The same course so many times, one after the other. It is in memory once only.
     pub fn repeated(&self, times: u64) -> Repeated<'_> {
         Repeated { made: self, times }

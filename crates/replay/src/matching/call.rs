@@ -20,6 +20,13 @@ pub struct CallAt {
     pub nth: u16,
 }
 
+impl CallAt {
+    /// Its place among those of a process, in the order in which they return.
+    pub(crate) const fn place(&self) -> (u64, u32, u64) {
+        (self.return_ns, self.location.0, self.number)
+    }
+}
+
 /// A message that was sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {

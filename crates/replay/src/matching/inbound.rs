@@ -71,8 +71,18 @@ struct Recent {
 pub(super) struct Gap {
     /// What begins before this has its place in the order.
     pub(super) from_ns: u64,
-    /// What begins from here on is known, but not how many there were before it.
+    /// What begins from here on is known, but not how many there were before it. [`STILL_OPEN`]: it goes on.
     pub(super) until_ns: u64,
+}
+
+/// It is not known yet when a gap ends.
+pub(super) const STILL_OPEN: u64 = u64::MAX;
+
+/// The one end of a channel, or the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Sender,
+    Receiver,
 }
 
 /// What comes after the first gaps of a channel, of the sender and of the receiver, and before the next ones.
@@ -555,7 +565,7 @@ impl Inbound {
             }
             FromOther::Doubtful { channel, gap } => {
                 let Some(channel) = self.channels.get_mut(channel as usize) else { return };
-                self.unsure += usize::from(channel.break_sends(gap));
+                self.unsure += usize::from(channel.add_gap(Side::Sender, gap, &mut self.met));
             }
         }
     }
@@ -564,7 +574,7 @@ impl Inbound {
     pub(super) fn break_from(&mut self, source: ProcessId, gap: Gap) {
         self.source_gaps.insert(source, gap);
         for channel in self.channels.iter_mut().filter(|channel| channel.key.source == source) {
-            self.unsure += usize::from(channel.break_sends(gap));
+            self.unsure += usize::from(channel.add_gap(Side::Sender, gap, &mut self.met));
         }
     }
 
@@ -584,10 +594,7 @@ impl Inbound {
     /// It is not known how many of the process's receives from a gap on were of this channel.
     fn break_channel(&mut self, index: usize, gap: Gap) {
         let Some(channel) = self.channels.get_mut(index) else { return };
-        self.unsure += usize::from(channel.is_sure());
-        if !channel.own_gaps.add(gap) {
-            channel.order = None;
-        }
+        self.unsure += usize::from(channel.add_gap(Side::Receiver, gap, &mut self.met));
     }
 
     /// Too much waits: nothing until then will be matched.
@@ -636,20 +643,27 @@ impl Inbound {
     }
 
     /// Finds out, by receives that are over, how many messages were on their way where that is not known.
-    pub(super) fn find_order(&mut self, slice: &Slice, known: &Known) {
+    ///
+    /// `whole_until_ns`: by process, until when no calls are missing besides those that are known to be.
+    pub(super) fn find_order(&mut self, whole_until_ns: &[u64], known: &Known) {
         if self.unsure == 0 {
             return;
         }
+        let until_of = |process: ProcessId| whole_until_ns.get(process.index()).copied().unwrap_or(0);
+        let own_ns = until_of(self.process);
         for index in 0..self.channels.len() {
-            while self.look(index, slice, known) {}
+            let Some(source) = self.channels.get(index).map(|channel| channel.key.source) else { continue };
+            let until_ns = (until_of(source), own_ns);
+            while self.look(index, until_ns, known) {}
             if let Some(channel) = self.channels.get_mut(index) {
-                channel.unite_gaps();
+                channel.unite_gaps(until_ns.0.min(until_ns.1));
             }
         }
     }
 
-    /// Looks at the next receive of a channel that is over; `false`: there is none, or nothing has to be found out.
-    fn look(&mut self, index: usize, slice: &Slice, known: &Known) -> bool {
+    /// Looks at the next receive of a channel that is over; `false`: there is none, or nothing has to be found out. `known_ns`: so far the
+    /// source and the process itself are known.
+    fn look(&mut self, index: usize, known_ns: (u64, u64), known: &Known) -> bool {
         let Some(channel) = self.channels.get_mut(index).filter(|channel| !channel.is_sure()) else { return false };
         let source = channel.key.source;
         let between = channel.between();
@@ -657,6 +671,9 @@ impl Inbound {
             let receive = self.receives.get_mut(**key);
             receive.is_none_or(|receive| receive.posted.entry_ns < between.from_ns.1)
         };
+        if [between.from_ns.0, between.from_ns.1].contains(&STILL_OPEN) {
+            return false;
+        }
         let place = channel.order.as_ref().map(Order::place);
         let place = place.unwrap_or_else(|| channel.receives.iter().take_while(|key| is_before(key)).count());
         let Some(&key) = channel.receives.get(place) else { return false };
@@ -666,8 +683,7 @@ impl Inbound {
         };
         let posted_ns = receive.posted.entry_ns;
         if between.until_ns.1 != u64::MAX && posted_ns >= between.until_ns.1 {
-            self.skip(index, between);
-            return true;
+            return known_ns.0 > posted_ns && self.skip(index, between);
         }
         let Some(completion) = receive.completed else {
             let is_passed = receive.is_released && channel.order.is_some();
@@ -680,14 +696,13 @@ impl Inbound {
         let Some(apart_ns) = known.within_ns(&[self.process, source]) else { return false };
         let over_ns = completion.call.return_ns.saturating_add(apart_ns);
         if between.until_ns.0 != u64::MAX && over_ns >= between.until_ns.0 {
-            self.skip(index, between);
-            return true;
+            return known_ns.1 > over_ns && self.skip(index, between);
         }
         // When the message has gone that may have waited for it.
         let gone_ns = that_may_wait(&channel.sends, posted_ns).map_or(0, |(_, sent)| sent.call.return_ns);
         let needed_ns = over_ns.max(gone_ns.saturating_add(apart_ns));
         let sent_ns = over_ns.saturating_add(CLOCKS_NS);
-        if slice.until_of(source) <= sent_ns || slice.until_of(self.process) <= needed_ns {
+        if known_ns.0 <= sent_ns || known_ns.1 <= needed_ns {
             return false;
         }
         if channel.order.is_none() {
@@ -713,14 +728,25 @@ impl Inbound {
         true
     }
 
-    /// Nothing has told what belongs together of what comes between two gaps.
-    fn skip(&mut self, index: usize, between: Between) {
-        // All of it begins before the next gap, if there is one; if not, it waits for what comes after the other one's.
-        let last = |until_ns: u64| if until_ns == u64::MAX { 0 } else { until_ns.saturating_sub(1) };
-        self.forget(index, last(between.until_ns.0), last(between.until_ns.1));
-        if let Some(channel) = self.channels.get_mut(index) {
-            channel.end_gaps(between);
+    /// Nothing has told what belongs together of what comes between the first gaps and the next ones. `false`: it is not known yet which
+    /// those are.
+    fn skip(&mut self, index: usize, first: Between) -> bool {
+        let Some(channel) = self.channels.get_mut(index) else { return false };
+        let next = channel.after(first);
+        if [next.from_ns.0, next.from_ns.1].contains(&STILL_OPEN) {
+            return false;
         }
+        // What comes before the first gap of its own process has no place any more, nor what comes before the next one; the rest may belong to
+        // what comes behind the other one's.
+        let last =
+            |is_next: bool, from_ns: u64, until_ns: u64| if is_next { until_ns } else { from_ns }.saturating_sub(1);
+        let (source, own) = next.are_first;
+        let sent_ns = last(source, first.from_ns.0, first.until_ns.0);
+        self.forget(index, sent_ns, last(own, first.from_ns.1, first.until_ns.1));
+        if let Some(channel) = self.channels.get_mut(index) {
+            channel.end_gaps(first);
+        }
+        true
     }
 
     /// What has gone out of a channel's queues will not be matched.
@@ -920,16 +946,21 @@ impl Gaps {
         self.0.front().is_none_or(|gap| entry_ns < gap.from_ns)
     }
 
+    fn end_before(&self, ns: u64) -> bool {
+        self.0.back().is_none_or(|last| last.until_ns < ns)
+    }
+
     /// Where nothing has come between them, they are one.
     fn unite(&mut self) {
         let all = self.0.drain(..).reduce(Gap::with);
         self.0.extend(all);
     }
 
-    /// One that reaches into the last ones makes one of them. Gives whether it changes nothing about those before it.
-    fn add(&mut self, gap: Gap) -> bool {
-        let before = self.0.len();
-        let mut all = gap;
+    /// One that reaches into the last ones makes one of them.
+    fn add(&mut self, gap: Gap) {
+        // Of one that goes on, it is known now when it ends.
+        let open = self.0.pop_back_if(|last| last.until_ns == STILL_OPEN);
+        let mut all = Gap { from_ns: open.map_or(gap.from_ns, |open| open.from_ns.min(gap.from_ns)), ..gap };
         while let Some(last) = self.0.pop_back_if(|last| all.from_ns <= last.until_ns) {
             all = all.with(last);
         }
@@ -939,9 +970,14 @@ impl Gaps {
             && let Some(next) = self.0.front_mut()
         {
             *next = next.with(first);
-            return false;
         }
-        self.0.len() > before && before > 0
+    }
+}
+
+impl Between {
+    /// The first gaps, and where they end.
+    fn from(&self) -> ((bool, bool), (u64, u64)) {
+        (self.are_first, self.from_ns)
     }
 }
 
@@ -952,21 +988,33 @@ impl Channel {
 
     /// The first gaps, and the next ones.
     fn between(&self) -> Between {
-        let (of_source, of_own) = (&self.source_gaps.0, &self.own_gaps.0);
+        self.between_after((0, 0))
+    }
+
+    /// The gaps that come after the first ones, and the next ones after those.
+    fn after(&self, first: Between) -> Between {
+        self.between_after((usize::from(first.are_first.0), usize::from(first.are_first.1)))
+    }
+
+    /// The same without so many of the source and of the process's own.
+    fn between_after(&self, (source, own): (usize, usize)) -> Between {
+        type From<'a> = (&'a VecDeque<Gap>, usize);
+        let (of_source, of_own) = ((&self.source_gaps.0, source), (&self.own_gaps.0, own));
+        let first = |(gaps, from): From<'_>| gaps.get(from).copied();
         // One that begins after the other one's has ended is a later one.
-        let is_first = |own: &VecDeque<Gap>, other: &VecDeque<Gap>| match (own.front(), other.front()) {
+        let is_first = |own: From<'_>, other: From<'_>| match (first(own), first(other)) {
             (Some(own), Some(other)) => own.from_ns < other.until_ns.max(1),
             (own, _) => own.is_some(),
         };
         let are_first = match (is_first(of_source, of_own), is_first(of_own, of_source)) {
             // Whoever has written the trace may say that gaps end before they begin.
-            (false, false) => (!of_source.is_empty(), !of_own.is_empty()),
+            (false, false) => (first(of_source).is_some(), first(of_own).is_some()),
             are_first => are_first,
         };
-        let from =
-            |gaps: &VecDeque<Gap>, is_first: bool| gaps.front().filter(|_| is_first).map_or(0, |gap| gap.until_ns);
-        let until =
-            |gaps: &VecDeque<Gap>, is_first: bool| gaps.get(usize::from(is_first)).map_or(u64::MAX, |gap| gap.from_ns);
+        let from = |gaps: From<'_>, is_first: bool| first(gaps).filter(|_| is_first).map_or(0, |gap| gap.until_ns);
+        let until = |(gaps, from): From<'_>, is_first: bool| {
+            gaps.get(from + usize::from(is_first)).map_or(u64::MAX, |gap| gap.from_ns)
+        };
         Between {
             are_first,
             from_ns: (from(of_source, are_first.0), from(of_own, are_first.1)),
@@ -985,9 +1033,10 @@ impl Channel {
         self.order = None;
     }
 
-    /// What comes later comes behind all gaps: where nothing waits, those before the last tell nothing.
-    fn unite_gaps(&mut self) {
-        if self.sends.is_empty() && self.receives.is_empty() {
+    /// What comes later comes behind all gaps: where nothing waits, those before the last tell nothing. `until_ns`: so far both are known.
+    fn unite_gaps(&mut self, until_ns: u64) {
+        let are_over = [&self.source_gaps, &self.own_gaps].iter().all(|gaps| gaps.end_before(until_ns));
+        if are_over && self.sends.is_empty() && self.receives.is_empty() {
             if self.own_gaps.0.len() > 1 || self.source_gaps.0.len() > 1 {
                 self.order = None;
             }
@@ -996,12 +1045,30 @@ impl Channel {
         }
     }
 
-    /// It is not known how many sends there were in a gap. Gives whether it was sure up to now.
-    fn break_sends(&mut self, gap: Gap) -> bool {
+    /// Which receives those will have got that wait is not sure any more.
+    fn doubt_sends(&self, met: &mut Vec<Met>) {
+        let sender = self.key.source;
+        met.extend(self.sends.iter().map(|sent| Met { sender, key: sent.key, what: Meeting::Doubtful }));
+    }
+
+    /// It is not known how many there were in a gap. Gives whether it was sure up to now.
+    fn add_gap(&mut self, of: Side, gap: Gap, met: &mut Vec<Met>) -> bool {
         let was_sure = self.is_sure();
-        if !self.source_gaps.add(gap) {
-            self.order = None;
+        if was_sure {
+            self.doubt_sends(met);
         }
+        let first = self.between().from();
+        match of {
+            Side::Sender => self.source_gaps.add(gap),
+            Side::Receiver => self.own_gaps.add(gap),
+        }
+        // A later gap changes nothing about what was found out.
+        let is_later = |order: &Order| match of {
+            Side::Sender => order.over_ns() < gap.from_ns,
+            Side::Receiver => order.posted_ns() < gap.from_ns,
+        };
+        let is_same = self.between().from() == first;
+        self.order = self.order.take().filter(|order| is_same && is_later(order));
         was_sure
     }
 }

@@ -76,6 +76,11 @@ impl<'a> Matched<'a> {
     pub fn done_by(&self, process: ProcessId) -> &'a [Done] {
         self.processes.get(process.index()).map(|process| process.done.as_slice()).unwrap_or_default()
     }
+
+    /// What was completed by calls of a process that have returned before then is told, ns, unless that takes too long.
+    pub(crate) fn told_until_ns(&self, process: ProcessId) -> u64 {
+        self.processes.get(process.index()).map_or(u64::MAX, ProcessReplay::told_until_ns)
+    }
 }
 
 impl Matcher {
@@ -133,11 +138,15 @@ impl Matcher {
         self.deliver(threads, share);
         self.join();
         self.tell_senders();
-        let known = &self.known;
-        parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice, known));
+        let (known, whole) = (&self.known, self.whole_until_ns(slice));
+        parallel::for_each(threads, &mut self.processes, |_, process| process.settle(slice, &whole, known));
         self.complete();
         self.step(slice.until_ns);
         self.matched()
+    }
+
+    fn whole_until_ns(&self, slice: &Slice) -> Vec<u64> {
+        self.processes.iter().map(|process| process.whole_until_ns(slice, &self.known)).collect()
     }
 
     fn matched(&self) -> Matched<'_> {
@@ -292,7 +301,8 @@ impl Matcher {
         self.groups.done.clear();
         self.tell_senders();
         let end = Slice { until_ns: u64::MAX, ..Slice::default() };
-        self.processes.iter_mut().for_each(|process| process.settle(&end, &self.known));
+        let whole = self.whole_until_ns(&end);
+        self.processes.iter_mut().for_each(|process| process.settle(&end, &whole, &self.known));
         self.tell_senders();
         self.complete();
         self.processes.iter_mut().for_each(|process| process.finish(&self.known));

@@ -28,8 +28,9 @@ pub(super) struct Order {
     sends_gone: u64,
     gone_ns: u64,
     receives_gone: u64,
-    /// When the last receive was posted that was looked at, ns.
+    /// When the last receive was posted that was looked at, and until when sends were looked at, ns.
     posted_ns: u64,
+    over_ns: u64,
     /// The number of the receive that is looked at next.
     next: u64,
     examined: u32,
@@ -74,6 +75,16 @@ impl Order {
         usize::try_from(self.next - self.receives_gone).unwrap_or(usize::MAX)
     }
 
+    /// When the last receive was posted that was looked at, ns.
+    pub(super) const fn posted_ns(&self) -> u64 {
+        self.posted_ns
+    }
+
+    /// Until when sends were looked at, ns.
+    pub(super) const fn over_ns(&self) -> u64 {
+        self.over_ns
+    }
+
     /// The next receive tells nothing.
     pub(super) fn pass(&mut self) {
         self.next += 1;
@@ -98,6 +109,7 @@ impl Order {
             });
         }
         self.posted_ns = over.posted_ns;
+        self.over_ns = self.over_ns.max(call.return_ns);
         self.said = self.said.filter(|said| said.shift <= most);
         if let Some(said) = self.said.filter(|said| said.times >= ENOUGH) {
             return Gone { is_known: true, ..self.until(said) };

@@ -9,7 +9,7 @@ use mpiprobe_trace::{Change, ChangeRow, LocationId, Losses, Part, ProcessId, Row
 use super::{
     call::{CallAt, Completion, Done, End, Outcome, Sent, Unmatched},
     epochs::EpochCall,
-    inbound::{FromOther, Gap, Inbound, Meeting, Met},
+    inbound::{FromOther, Gap, Inbound, Meeting, Met, STILL_OPEN},
     meaning::{Act, ChannelKey, ChannelNames, Joint, Known, Meaning, Message, Side, Step, Stream, learn},
     slab::{Key, Slab},
 };
@@ -165,7 +165,8 @@ pub(super) struct ProcessReplay {
     /// By number, and how many there have been.
     held: HashMap<u64, Held>,
     held_count: u64,
-    /// Calls that have returned until then are settled, ns.
+    /// Calls that have returned until then are settled, ns; and the same before the end.
+    known_until_ns: u64,
     settled_ns: u64,
     /// When it has called `MPI_Cancel` last; 0: never.
     cancelled_ns: u64,
@@ -213,6 +214,7 @@ impl ProcessReplay {
             deferred: (Vec::new(), Vec::new()),
             held: HashMap::new(),
             held_count: 0,
+            known_until_ns: 0,
             settled_ns: 0,
             cancelled_ns: 0,
             joints: 0,
@@ -424,20 +426,27 @@ impl ProcessReplay {
                 self.known_ns = self.known_ns.max(at_ns);
             }
         } else {
-            self.counting = Counting::Off { since_ns: since_ns.unwrap_or(at_ns) };
+            let from_ns = since_ns.unwrap_or(at_ns);
+            self.counting = Counting::Off { since_ns: from_ns };
+            // Until it ends, whatever others say is not sure.
+            self.tell_gap(Gap { from_ns, until_ns: STILL_OPEN });
         }
     }
 
     /// Calls are missing.
     fn lose(&mut self, gap: Gap) {
-        self.gaps.push(gap);
         self.gap_count = self.gap_count.wrapping_add(1);
         self.inbound.give_up_open(gap.until_ns);
-        self.inbound.break_all(gap);
+        self.tell_gap(gap);
         for request in std::mem::take(&mut self.requests).into_values() {
             self.forget_send(&request);
         }
         self.going_on.clear();
+    }
+
+    fn tell_gap(&mut self, gap: Gap) {
+        self.gaps.push(gap);
+        self.inbound.break_all(gap);
     }
 
     /// Whether calls were missing anywhere.
@@ -808,11 +817,27 @@ impl ProcessReplay {
         }
     }
 
+    /// Until when it is known that no calls of the process are missing besides those that are known to be, ns: of a thread that has lost some, others may be
+    /// until its next call says so.
+    pub(super) fn whole_until_ns(&self, slice: &Slice, known: &Known) -> u64 {
+        let until_ns = slice.until_of(self.process);
+        if until_ns == u64::MAX {
+            return until_ns;
+        }
+        let losses = |location| known.definitions.location(location).map(|location| location.losses);
+        let may_miss = |thread: &&Thread| losses(thread.location).is_some_and(|losses| is_harmful(&losses));
+        let last = self.threads.iter().filter(may_miss).map(|thread| thread.last_ns.saturating_add(1));
+        last.fold(until_ns, u64::min)
+    }
+
     /// Says what is complete, of calls that have returned until then, and of which nobody can say more who is behind.
-    pub(super) fn settle(&mut self, slice: &Slice, known: &Known) {
+    ///
+    /// `whole_until_ns`: see [`Self::whole_until_ns`], by process.
+    pub(super) fn settle(&mut self, slice: &Slice, whole_until_ns: &[u64], known: &Known) {
+        self.known_until_ns = slice.until_of(self.process);
         // The end comes at once, however late what is held is told.
-        if slice.until_of(self.process) < u64::MAX {
-            self.settled_ns = slice.until_of(self.process);
+        if self.known_until_ns < u64::MAX {
+            self.settled_ns = self.known_until_ns;
         }
         let (mut calls, mut ends) = std::mem::take(&mut self.deferred);
         let is_too_much = calls.len() > MOST_DEFERRED;
@@ -826,8 +851,8 @@ impl ProcessReplay {
             all.push((one, own));
         }
         // However many of them are looked at together: a thread's call may return before an earlier one of another thread.
-        if !all.is_sorted_by_key(|(one, _)| one.call.return_ns) {
-            all.sort_by_key(|(one, _)| one.call.return_ns);
+        if !all.is_sorted_by_key(|(one, _)| one.call.place()) {
+            all.sort_by_key(|(one, _)| one.call.place());
         }
         // Where others are behind, what comes later waits too.
         let mut is_behind = false;
@@ -841,7 +866,7 @@ impl ProcessReplay {
                 self.deferred.1.extend_from_slice(own);
             }
         }
-        self.inbound.find_order(slice, known);
+        self.inbound.find_order(whole_until_ns, known);
         for (held, end) in std::mem::take(&mut self.inbound.late) {
             self.tell_held(held, end);
         }
@@ -870,12 +895,21 @@ impl ProcessReplay {
         self.deferred.0.len() as u64
     }
 
+    /// Those, and calls of which it takes long to find out what they have completed, unless it takes too long.
+    fn untold(&self) -> impl Iterator<Item = CallAt> {
+        let since_ns = self.settled_ns.saturating_sub(MOST_HELD_NS);
+        let held = self.held.values().map(|held| held.call).filter(move |call| call.return_ns >= since_ns);
+        self.deferred.0.iter().map(|one| one.call).chain(held)
+    }
+
     /// When the first of them began.
     pub(super) fn unsettled_ns(&self) -> Option<u64> {
-        // What is told late comes in its order as well, unless it takes too long to be found out.
-        let since_ns = self.settled_ns.saturating_sub(MOST_HELD_NS);
-        let held = self.held.values().map(|held| held.call).filter(|call| call.return_ns >= since_ns);
-        self.deferred.0.iter().map(|one| one.call).chain(held).map(|call| call.entry_ns).min()
+        self.untold().map(|call| call.entry_ns).min()
+    }
+
+    /// See [`Matched::told_until_ns`](super::matcher::Matched::told_until_ns).
+    pub(super) fn told_until_ns(&self) -> u64 {
+        self.untold().map(|call| call.return_ns).fold(self.known_until_ns, u64::min)
     }
 
     fn settle_call(&mut self, one: &Completing, ends: &[Open]) {

@@ -6,7 +6,7 @@ use mpiprobe_model::{ClockQuality, PendingEnds, WaitKind, WaitStates};
 use mpiprobe_trace::{Definitions, LocationId, NodeId, ReadError, Shape, Span, Trace};
 
 use super::{
-    cells::{Cell, Cells, NO_CALL, Place},
+    cells::{Cell, Cells, NO_CALL, Place, SWITCHED_OFF},
     common::CommonPoints,
     delays::{self, Activities, Delay, Scratch, Search, WaitAt, spans},
     found::{Found, Point, Remembered, Rules, senders, stay},
@@ -236,6 +236,7 @@ impl Analysis {
                 places.learn(&part.shapes, cells);
                 for row in &part.rows {
                     match places.places.get(row.shape as usize) {
+                        Some(&SWITCHED_OFF) => log.switch_off(),
                         Some(&place) if place != NO_CALL => {
                             log.call(row.number, (row.begin_ns, row.end_ns), place, cells);
                             *calls += 1u64;
@@ -285,7 +286,7 @@ impl Analysis {
         let mut processes: Vec<_> = remembered.map(|remembered| (remembered, Found::default())).collect();
         parallel::for_each(self.threads, &mut processes, |index, (remembered, found)| {
             let process = mpiprobe_trace::ProcessId(u32::try_from(index).unwrap_or(u32::MAX));
-            rules.messages(matched.done_by(process), remembered, found);
+            rules.messages(matched.done_by(process), matched.told_until_ns(process), remembered, found);
         });
         let mut found: Vec<Found> = processes.into_iter().map(|(_, found)| found).collect();
         let share = matched.instances.len().div_ceil(self.threads).max(1);
@@ -496,6 +497,9 @@ impl Analysis {
                 is_left
             });
         }
+        for &(location, stay) in base {
+            self.paths.cut(location, stay.entry_ns);
+        }
         self.paths.settle(&self.logs, &mut self.scratch);
         for &(location, stay) in base {
             if let Some(log) = self.logs.get_mut(location as usize) {
@@ -582,6 +586,7 @@ impl Places {
         self.places.clear();
         self.places.extend(shapes.iter().map(|shape| match shape {
             Shape::Call { call, .. } => number(Place { function: call.function(), site: call.call_site }),
+            Shape::Phase(phase) if !phase.is_on => SWITCHED_OFF,
             _ => NO_CALL,
         }));
         self.shapes = Some(Arc::clone(shapes));

@@ -1,6 +1,10 @@
 //! Wait states, as they are found in what has come together.
 
-use std::{collections::VecDeque, ops::Range, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Range,
+    sync::Arc,
+};
 
 use hashbrown::HashMap;
 use mpiprobe_functions::{Communication, FunctionId, Group, Pattern, SendMode};
@@ -21,6 +25,8 @@ use crate::{
 
 /// Late senders that a receiver remembers, to find that messages were received in another order than they were sent.
 const REMEMBERED: usize = 100;
+/// Calls whose messages may wait for those of calls that have returned before.
+const MOST_WAITING: usize = 1 << 16;
 
 /// What somebody has waited for.
 #[derive(Clone, Copy, Debug)]
@@ -125,6 +131,17 @@ pub(super) fn senders() -> Vec<bool> {
 pub(super) struct Remembered {
     recent: VecDeque<LateSender>,
     latest_ns: u64,
+    /// Calls that have returned after some of which it is not known yet what they have received: by return, location and number.
+    waiting: BTreeMap<(u64, u32, u64), Received>,
+}
+
+/// What a call has received.
+#[derive(Debug)]
+struct Received {
+    /// When each message was sent, ns, and by whom.
+    messages: Vec<(u64, LocationId)>,
+    /// The one that it has waited for.
+    late: Option<LateSender>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +154,51 @@ struct LateSender {
 }
 
 impl Remembered {
+    /// What a call has received, in the order of the calls. `told_until_ns`: of all that have returned before, it is known.
+    fn receive(
+        &mut self,
+        call: &CallAt,
+        messages: &[(u64, LocationId)],
+        late: Option<LateSender>,
+        told_until_ns: u64,
+        (rules, found): (&Rules<'_>, &mut Found),
+    ) {
+        if call.return_ns < told_until_ns && self.waiting.is_empty() {
+            return self.take(messages, late, (rules, found));
+        }
+        if messages.is_empty() {
+            return;
+        }
+        self.waiting.insert(call.place(), Received { messages: messages.to_vec(), late });
+        if self.waiting.len() > MOST_WAITING
+            && let Some((_, first)) = self.waiting.pop_first()
+        {
+            self.take(&first.messages, first.late, (rules, found));
+        }
+    }
+
+    /// What waits no longer.
+    fn settle(&mut self, told_until_ns: u64, (rules, found): (&Rules<'_>, &mut Found)) {
+        while let Some(first) = self.waiting.first_entry().filter(|first| first.key().0 < told_until_ns) {
+            let Received { messages, late } = first.remove();
+            self.take(&messages, late, (rules, found));
+        }
+    }
+
+    fn take(
+        &mut self,
+        messages: &[(u64, LocationId)],
+        late: Option<LateSender>,
+        (rules, found): (&Rules<'_>, &mut Found),
+    ) {
+        for &(sent_ns, source) in messages {
+            self.message(sent_ns, source, rules, found);
+        }
+        if let Some(late) = late {
+            self.remember(late);
+        }
+    }
+
     fn message(&mut self, sent_ns: u64, source: LocationId, rules: &Rules<'_>, found: &mut Found) {
         if sent_ns >= self.latest_ns {
             return;
@@ -211,19 +273,40 @@ impl Rules<'_> {
         Some((self.clocks.within_ns(*one, *other)?, self.clocks.honest_ns(*one, *other)?))
     }
 
-    /// Waits for messages, in what a process's calls have completed.
-    pub(super) fn messages(&self, done: &[Done], remembered: &mut Remembered, found: &mut Found) {
+    /// Waits for messages, in what a process's calls have completed; of all of them that have returned before `told_until_ns` it is known.
+    pub(super) fn messages(&self, done: &[Done], told_until_ns: u64, remembered: &mut Remembered, found: &mut Found) {
+        let of = |done: &[Done]| done.first().map_or(0, |first| first.more as usize + 1).min(done.len());
         let mut rest = done;
-        while let Some(first) = rest.first() {
-            let (own, others) = rest.split_at((first.more as usize + 1).min(rest.len()));
+        let calls = std::iter::from_fn(|| {
+            let (own, others) = rest.split_at(of(rest));
             rest = others;
-            self.completing_call(first, own, remembered, found);
+            (!own.is_empty()).then_some(own)
+        });
+        let mut room = Vec::new();
+        let mut take = |own: &[Done]| self.completing_call(own, told_until_ns, &mut room, (remembered, found));
+        if done.iter().any(|done| done.late) {
+            // What is found out late has its place among the others.
+            let mut calls: Vec<&[Done]> = calls.collect();
+            calls.sort_by_key(|own| own.first().map(|first| first.call.place()));
+            calls.into_iter().for_each(take);
+        } else {
+            calls.for_each(&mut take);
         }
+        remembered.settle(told_until_ns, (self, found));
     }
 
-    fn completing_call(&self, first: &Done, ends: &[Done], remembered: &mut Remembered, found: &mut Found) {
+    /// `room`: for messages.
+    fn completing_call(
+        &self,
+        ends: &[Done],
+        told_until_ns: u64,
+        room: &mut Vec<(u64, LocationId)>,
+        (remembered, found): (&mut Remembered, &mut Found),
+    ) {
+        let Some(first) = ends.first() else { return };
         let call = first.call;
         let stay = stay(&call);
+        room.clear();
         let mut late_sender: Option<(u64, CallAt)> = None;
         let mut late_receiver: Option<(u64, CallAt)> = None;
         for done in ends {
@@ -234,7 +317,7 @@ impl Rules<'_> {
                         continue;
                     };
                     if matches!(done.end, End::Received { .. }) {
-                        remembered.message(send.entry_ns, send.location, self, found);
+                        room.push((send.entry_ns, send.location));
                     }
                     let ns = found.checked(rules::late_sender(send.entry_ns, stay), honest_ns);
                     let ns = if first.waited { found.sure(ns, within_ns) } else { 0 };
@@ -261,18 +344,23 @@ impl Rules<'_> {
             }
         }
         // A call that has waited for a message has not waited for a receiver besides.
-        let (kind, ns, other) = match (late_sender, late_receiver) {
-            (Some((ns, send)), _) => (WaitKind::LateSender, ns, send),
-            (None, Some((ns, receive))) => (WaitKind::LateReceiver, ns, receive),
-            (None, None) => return,
+        let waited = match (late_sender, late_receiver) {
+            (Some((ns, send)), _) => Some((WaitKind::LateSender, ns, send)),
+            (None, Some((ns, receive))) => Some((WaitKind::LateReceiver, ns, receive)),
+            (None, None) => None,
         };
-        let wait = self.wait(kind, &call, ns, &other);
-        if kind == WaitKind::LateSender {
-            let (sent_ns, source) = (other.entry_ns, other.location);
-            let Wait { location, place, .. } = wait;
-            remembered.remember(LateSender { sent_ns, source, location, place, ns });
+        let wait = waited.map(|(kind, ns, other)| self.wait(kind, &call, ns, &other));
+        let late = late_sender.zip(wait).map(|((ns, send), Wait { location, place, .. })| LateSender {
+            sent_ns: send.entry_ns,
+            source: send.location,
+            location,
+            place,
+            ns,
+        });
+        remembered.receive(&call, room, late, told_until_ns, (self, found));
+        if let Some(wait) = wait {
+            found.message(wait);
         }
-        found.message(wait);
     }
 
     /// That a call has waited for another one.

@@ -49,6 +49,8 @@ pub(super) struct Log {
     last_place: u32,
     /// The number that its next call has if none is missing.
     next_number: Option<u64>,
+    /// Its process has switched counting off since then.
+    is_off: bool,
     /// The first call of all.
     began_ns: Option<u64>,
 }
@@ -115,6 +117,7 @@ impl Default for Log {
             open: Vec::new(),
             last_place: NO_CALL,
             next_number: None,
+            is_off: false,
             began_ns: None,
         }
     }
@@ -123,7 +126,7 @@ impl Default for Log {
 impl Log {
     /// The thread's next call. `number`: where it goes up by more than 1, calls are missing.
     pub(super) fn call(&mut self, number: u64, (begin_ns, end_ns): (u64, u64), place: u32, cells: &Cells) {
-        let are_missing = self.next_number.is_some_and(|next| number > next);
+        let are_missing = std::mem::take(&mut self.is_off) || self.next_number.is_some_and(|next| number > next);
         self.next_number = Some(number.saturating_add(1));
         if self.began_ns.is_none() {
             self.began_ns = Some(begin_ns);
@@ -142,6 +145,11 @@ impl Log {
         let own = self.own(Cell::Calling(place), cells);
         self.open.push((own, end_ns));
         self.last_place = place;
+    }
+
+    /// The thread has switched counting off: until its next call, nobody knows what it does.
+    pub(super) const fn switch_off(&mut self) {
+        self.is_off = true;
     }
 
     /// Calls that are over by then.

@@ -65,6 +65,14 @@ impl Paths {
         }
     }
 
+    /// What a thread has done before is about to be forgotten: it is a part of its own of the path to its present.
+    pub(super) fn cut(&mut self, location: u32, until_ns: u64) {
+        let Some(head) = self.heads.get_mut(location as usize).filter(|head| head.since_ns < until_ns) else { return };
+        let piece = Piece { location, from_ns: head.since_ns, until_ns };
+        self.nodes.push(Node { parent: head.node, piece: Some(piece), time: Vec::new() });
+        *head = Head { node: u32::try_from(self.nodes.len() - 1).ok(), since_ns: until_ns };
+    }
+
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }

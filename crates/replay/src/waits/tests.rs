@@ -1,6 +1,6 @@
 //! What Scalasca 2.5 finds in the same traces, to the nanosecond; and what it does not look for.
 
-use mpiprobe_model::{Activity, WaitKind, WaitStates};
+use mpiprobe_model::{Activity, PathRow, WaitKind, WaitStates};
 use mpiprobe_trace::{
     Bytes, Call, Change, CommunicatorId, Event, File, FileId, HandMade, Lock, Neighbours, Object, PhaseChange,
     ProcessId, Root, Span, Window, WindowId, call,
@@ -1002,6 +1002,27 @@ fn one_sided_calls_wait_until_their_target_calls_mpi() {
     }
 }
 
+/// Who comes as late as the last one to where all meet has waited for nobody: its own way to there is not forgotten.
+#[test]
+fn the_critical_path_is_whole_where_two_are_the_last_ones() {
+    let mut made = begun(3);
+    for round in 1..40u64 {
+        let at = 1000 * round;
+        for rank in 0..3u32 {
+            let entry = at + if rank == 2 { 100 } else { 400 };
+            made.add(rank, call("MPI_Barrier", entry, at + 500).over(HandMade::WORLD));
+        }
+        made.add(0, call("MPI_Send", at + 700, at + 710).to(1, 0, 8));
+        made.add(1, call("MPI_Recv", at + 600, at + 720).from(0, 0, 8));
+    }
+    (0..3).for_each(|rank| made.add(rank, call("MPI_Finalize", 50_000, 50_100)));
+    for aim in [1, 7, 1 << 20] {
+        let path = sliced(&made, aim, 1, Limits::default()).critical_path.unwrap();
+        let length: u64 = path.parts.iter().map(|row| row.ns).sum();
+        assert_eq!(length, 50_000 - 10, "slices of {aim}");
+    }
+}
+
 /// Ranks that send round and meet, of which only what happens in windows was recorded.
 fn in_windows(windows: u64) -> HandMade {
     let mut made = begun(2);
@@ -1070,6 +1091,10 @@ fn what_a_rank_calls_while_counting_is_off_is_in_the_place_of_nothing_else() {
             (2 + 2 * 5, 3),
             "slices of {aim}"
         );
+        let is_unknown = |row: &PathRow| matches!(row.activity, Activity::NotRecorded { .. });
+        let path = states.critical_path.unwrap();
+        let unknown: Vec<_> = path.parts.iter().filter(|row| is_unknown(row)).map(|row| (row.thread, row.ns)).collect();
+        assert_eq!(unknown, [(0, 3750)], "nobody knows whether it has computed, slices of {aim}");
     }
 }
 

@@ -101,6 +101,9 @@ unsafe extern "C" fn quick_exiting() {
 }
 
 fn leave(end: End, status: c_int) -> ! {
+    if file::is_own() {
+        header::note_exit_status(status);
+    }
     note_exit();
     let next = match end {
         End::Exit => next!(Exit: unsafe extern "C" fn(c_int)),

@@ -185,6 +185,13 @@ pub(crate) fn note_exit() {
     }
 }
 
+/// With which status it ends so.
+pub(crate) fn note_exit_status(status: c_int) {
+    if let Some(place) = word(offset_of!(Header, exit_status_plus_1)) {
+        place.store(u64::from(status.cast_unsigned()) + 1, Ordering::Release);
+    }
+}
+
 /// When the program had itself replaced by another one; 0: it has not.
 pub(crate) fn execed() -> Option<&'static AtomicU64> {
     word(offset_of!(Header, execed_ns))

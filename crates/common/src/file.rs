@@ -305,13 +305,24 @@ pub struct Header {
     pub trace_until_ns: u64,
     /// When the program has had itself replaced by another one (`execve` and its kind); 0: it has not, or that has failed.
     pub execed_ns: u64,
-    pub reserved: [u64; 60],
+    /// With what it has left by `_exit` or `_Exit`, plus 1; 0: not so, or not yet. Of the others nobody but its parent and the kernel knows.
+    pub exit_status_plus_1: u64,
+    pub reserved: [u64; 59],
 }
 
 impl Header {
     /// When the program was replaced by another one, if that was the last that it did, ns.
     pub const fn replaced_ns(&self) -> Option<u64> {
         if self.execed_ns > self.ended_ns { Some(self.execed_ns) } else { None }
+    }
+
+    /// The exit status that its parent is told, if the program has said so.
+    #[expect(clippy::cast_possible_truncation, reason = "that is what a parent is told")]
+    pub const fn exit_status(&self) -> Option<u8> {
+        match self.exit_status_plus_1.checked_sub(1) {
+            Some(status) => Some(status as u8),
+            None => None,
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) struct Image {
     origin: Origin,
     /// When the process left by `exit` or one of its kind, ns; 0: it has not.
     left_ns: u64,
+    /// And with which status, if it has said so.
+    left_with: Option<u8>,
     /// When it had itself replaced by another program, ns. While it lives, that may fail yet.
     replaced_ns: Option<u64>,
     /// What counting a call costs it, and the part of that within measured durations, in units.
@@ -100,6 +102,7 @@ impl Image {
             tables: Tables::Open(tables),
             origin: Origin::from(&header),
             left_ns: 0,
+            left_with: None,
             replaced_ns: None,
             cost: (0, 0),
             library: (String::new(), String::new()),
@@ -120,6 +123,7 @@ impl Image {
     fn note(&mut self, header: &Header) {
         self.origin = Origin::from(header);
         self.left_ns = header.ended_ns;
+        self.left_with = header.exit_status();
         self.replaced_ns = header.replaced_ns();
         self.cost = (header.call_cost, header.inside_cost);
         self.functions = header.library_functions;
@@ -162,10 +166,12 @@ impl Image {
     }
 
     /// With what it has ended, if it was not successful and that is known. What a process has ended with after it was replaced is the
-    /// other program's; and so may be an exit status if nothing was said of either: whoever has exited as this one has said so.
+    /// other program's; and so may be an exit status if nothing was said of either: whoever has exited as this one has said so. Of one that had
+    /// ended before it was looked at, its own word is all that there is.
     pub(super) fn failure(&self) -> Option<Failure> {
         let is_own = |failure: &Failure| matches!(failure, Failure::Signal(_)) || self.left_ns != 0;
-        self.failure.filter(|failure| self.replaced_ns.is_none() && is_own(failure))
+        let said = || self.left_with.filter(|&status| status != 0 && self.process.is_none()).map(Failure::ExitStatus);
+        self.failure.or_else(said).filter(|failure| self.replaced_ns.is_none() && is_own(failure))
     }
 
     /// When the process went on as another program, if it has: whoever was about to be replaced and lives has done so once the tables are not

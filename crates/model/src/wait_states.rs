@@ -118,6 +118,9 @@ pub struct WaitStates {
     pub is_short: bool,
     /// Calls that were looked at.
     pub calls: u64,
+    /// Those of them that had not returned at the end of the recording, or of their process: what they have waited for is not known.
+    #[serde(default)]
+    pub open_calls: u64,
     /// Time of all threads between their first and last call, but for that between calls others of which are not in the trace; and what of it
     /// was in MPI, ns.
     pub total_ns: u64,

@@ -6,7 +6,7 @@ use mpiprobe_model::{ClockQuality, PendingEnds, WaitKind, WaitStates};
 use mpiprobe_trace::{Definitions, LocationId, NodeId, ReadError, Shape, Span, Trace};
 
 use super::{
-    cells::{Cell, Cells, NO_CALL, Place, SWITCHED_OFF},
+    cells::{Cell, Cells, NO_CALL, OPEN, Place, SWITCHED_OFF},
     common::CommonPoints,
     delays::{self, Activities, Delay, Scratch, Search, WaitAt, spans},
     found::{Found, Point, Remembered, Rules, senders, stay},
@@ -230,23 +230,25 @@ impl Analysis {
         }
         let cells = &self.cells;
         let mut tracks: Vec<_> =
-            self.logs.iter_mut().zip(&mut self.places).zip(by_location).map(|track| (track, 0)).collect();
-        parallel::for_each(self.threads, &mut tracks, |_, (((log, places), slice), calls)| {
+            self.logs.iter_mut().zip(&mut self.places).zip(by_location).map(|track| (track, 0, 0)).collect();
+        parallel::for_each(self.threads, &mut tracks, |_, (((log, places), slice), calls, open)| {
             for part in slice.iter().flat_map(|slice| &slice.parts) {
                 places.learn(&part.shapes, cells);
                 for row in &part.rows {
                     match places.places.get(row.shape as usize) {
                         Some(&SWITCHED_OFF) => log.switch_off(),
                         Some(&place) if place != NO_CALL => {
-                            log.call(row.number, (row.begin_ns, row.end_ns), place, cells);
+                            log.call(row.number, (row.begin_ns, row.end_ns), place & !OPEN, cells);
                             *calls += 1u64;
+                            *open += u64::from(place & OPEN != 0);
                         }
                         _ => {}
                     }
                 }
             }
         });
-        self.counts.calls += tracks.iter().map(|(_, calls)| calls).sum::<u64>();
+        self.counts.calls += tracks.iter().map(|(_, calls, _)| calls).sum::<u64>();
+        self.counts.open_calls += tracks.iter().map(|(.., open)| open).sum::<u64>();
         drop(tracks);
         self.learn_cells();
     }
@@ -585,7 +587,10 @@ impl Places {
         };
         self.places.clear();
         self.places.extend(shapes.iter().map(|shape| match shape {
-            Shape::Call { call, .. } => number(Place { function: call.function(), site: call.call_site }),
+            Shape::Call { call, .. } => {
+                let place = number(Place { function: call.function(), site: call.call_site });
+                if call.has_returned { place } else { place | OPEN }
+            }
             Shape::Phase(phase) if !phase.is_on => SWITCHED_OFF,
             _ => NO_CALL,
         }));

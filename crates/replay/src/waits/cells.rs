@@ -8,6 +8,8 @@ use mpiprobe_trace::SiteId;
 
 /// In place of a call: none was before, or comes.
 pub(super) const NO_CALL: u32 = u32::MAX;
+/// Bit of a call's place: it has not returned.
+pub(super) const OPEN: u32 = 1 << 31;
 /// In place of one: counting is switched off.
 pub(super) const SWITCHED_OFF: u32 = u32::MAX - 1;
 

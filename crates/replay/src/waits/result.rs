@@ -54,6 +54,7 @@ pub(super) fn result(outcome: &mut Outcome<'_>) -> WaitStates {
         until_ns: counts.until_ns,
         is_short: false,
         calls: counts.calls,
+        open_calls: counts.open_calls,
         total_ns: logs.iter().map(Log::recorded_ns).sum(),
         mpi_ns: logs.iter().map(|log| log.calling_ns(is_call)).sum(),
         complete: unmatched.is_empty(),

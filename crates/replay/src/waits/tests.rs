@@ -1098,6 +1098,18 @@ fn what_a_rank_calls_while_counting_is_off_is_in_the_place_of_nothing_else() {
     }
 }
 
+#[test]
+fn calls_that_have_not_returned_are_counted() {
+    let mut made = begun(2);
+    made.add(0, call("MPI_Send", 100, 110).to(1, 1, 8));
+    for (rank, began_before) in [(0, false), (1, true)] {
+        let open = Call { has_returned: false, began_before, ..call("MPI_Recv", 200, 900) };
+        made.add(rank, open.from(1 - rank, 0, 8));
+    }
+    let states = analysed(&made);
+    assert_eq!((states.calls, states.open_calls, states.waits.len()), (5, 2, 0));
+}
+
 /// Each of three rounds has two messages and a barrier; in the first one, what has come first is too long for its receive.
 fn truncated(takes: impl Fn(&mut HandMade, u64)) -> WaitStates {
     let mut made = begun(2);

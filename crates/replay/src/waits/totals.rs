@@ -62,6 +62,7 @@ pub(super) enum CauseKey {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) calls: u64,
+    pub(super) open_calls: u64,
     pub(super) from_ns: Option<u64>,
     pub(super) until_ns: u64,
     pub(super) violations: u64,

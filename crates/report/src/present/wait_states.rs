@@ -70,12 +70,17 @@ fn summary(states: &WaitStates) -> String {
             count(matched.saturating_add(unmatched)),
         );
     }
+    if states.open_calls > 0 {
+        _ = writeln!(
+            text,
+            "{} calls have not returned: what they have waited for is not known. `mpiprobe hang` says it of a job that runs.",
+            count(states.open_calls),
+        );
+    }
     if states.waits.is_empty() {
         text += match (matched, unmatched) {
-            (_, 0) if states.calls == 0 => {
-                "No call has both begun and ended while it was recorded. Calls that last as long are in the profile; \
-                 `mpiprobe hang` says why they do.\n"
-            }
+            (_, 0) if states.calls == 0 => "No call was recorded.\n",
+            _ if states.calls == states.open_calls => "",
             (_, 0) => "Nobody has waited for anybody.\n",
             (0, _) => "",
             _ => "Those that were matched have waited for nobody.\n",
@@ -423,6 +428,23 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn where_nothing_has_returned_nobody_is_said_to_have_waited_for_nobody() {
+        let summary = |calls, open_calls| {
+            let states =
+                WaitStates { calls, open_calls, waits: Vec::new(), unmatched: UnmatchedEnds::default(), ..sample() };
+            summary(&states)
+        };
+        assert!(summary(5, 0).contains("Nobody has waited"), "{}", summary(5, 0));
+        assert!(summary(0, 0).contains("No call was recorded."), "{}", summary(0, 0));
+        assert!(
+            !summary(2, 2).contains("Nobody") && summary(2, 2).contains("2 calls have not returned"),
+            "{}",
+            summary(2, 2)
+        );
+        assert!(summary(9, 2).contains("Nobody has waited") && summary(9, 2).contains("2 calls have not returned"));
+    }
+
     fn site(function: &str, file: &str, line: u32) -> WaitSite {
         WaitSite {
             function: function.into(),
@@ -454,6 +476,7 @@ mod tests {
             from_ns: 0,
             until_ns: 10_000_000_000,
             calls: 12_345,
+            open_calls: 0,
             total_ns: 40_000_000_000,
             mpi_ns: 20_000_000_000,
             complete: false,

@@ -1,4 +1,6 @@
-//! Calls that had not returned when the recording, or their process, ended: what their arguments say.
+//! Calls that had not returned when the recording, or their process, ended, and those that had begun before: what their arguments say.
+
+use std::cell::Cell;
 
 use mpiprobe_common::{
     Amount, Layout,
@@ -9,17 +11,20 @@ use mpiprobe_common::{
         partner::Partners,
         recording::{Found, record},
     },
-    thread::{ARGUMENT_WORDS, REGISTER_ARGUMENTS},
     trace::CallRecord,
 };
 use mpiprobe_functions::FunctionId;
-use mpiprobe_observe::{ArgumentWords, ThreadSnapshot};
+use mpiprobe_observe::{ArgumentWords, CallBefore, ThreadSnapshot};
 
 use crate::operation::descriptor;
 
-/// Arguments without the memory of their process.
+/// Arguments as far as they are known, without the memory of their process.
 #[derive(Clone, Copy)]
-struct Words<'a>(&'a [u64; ARGUMENT_WORDS]);
+struct Words<'a> {
+    known: &'a [Option<u64>],
+    /// One was asked for that is not known.
+    lacks: &'a Cell<bool>,
+}
 
 impl Memory for Words<'_> {
     fn word(&self, _address: u64) -> Option<u64> {
@@ -29,7 +34,11 @@ impl Memory for Words<'_> {
 
 impl Arguments for Words<'_> {
     fn argument(&self, position: u8) -> u64 {
-        self.0.get(usize::from(position)).copied().unwrap_or(0)
+        let known = self.known.get(usize::from(position)).copied().flatten();
+        if known.is_none() {
+            self.lacks.set(true);
+        }
+        known.unwrap_or(0)
     }
 }
 
@@ -63,26 +72,48 @@ impl UnfinishedCall {
     }
 }
 
-/// The function of an open call, what is known of the call, and the handle of its communicator (0: none, or not known).
-pub(crate) fn open_call(open: &UnfinishedCall, layout: &Layout) -> Option<(FunctionId, CallRecord, u64)> {
-    let number = u16::try_from(open.function).ok()?;
-    let function = FunctionId::from_index(number)?;
-    let descriptor = descriptor(function);
-    let needs_stack = usize::from(descriptor.arguments) > REGISTER_ARGUMENTS;
-    // It has not succeeded (yet): what it was given is all that is known.
-    let found = Found { function: number.into(), started_ns: open.started_ns, result: -1, ..Found::NOTHING };
-    if needs_stack && !open.arguments.has_stack {
-        let unknown = CallRecord { function: number, started_ns: found.started_ns, ..CallRecord::NONE };
-        return Some((function, unknown, 0));
+/// What is known of a call that has not returned, or of which nobody has seen how it ended.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) function: FunctionId,
+    pub(crate) record: CallRecord,
+    /// Handle of its communicator; 0: none, or not known.
+    pub(crate) communicator: u64,
+}
+
+impl Known {
+    pub(crate) fn of_open(open: &UnfinishedCall, layout: &Layout) -> Option<Self> {
+        let words: Vec<Option<u64>> = open.arguments.known().iter().copied().map(Some).collect();
+        Self::new(open.function, open.started_ns, &words, layout)
     }
-    let call = Call { descriptor, layout, arguments: Words(&open.arguments.words) };
-    let moves = |kind: u8| if kind & amount::KIND == amount::NOTHING { Amount::NOTHING } else { Amount::UNKNOWN };
-    let found = Found {
-        partners: Partners::given(&call),
-        sent: moves(descriptor.send_amount),
-        received: moves(descriptor.receive_amount),
-        ..found
-    };
-    let handle = if descriptor.communicator == NONE { 0 } else { call.handle(descriptor.communicator) };
-    Some((function, record(&call, &found), handle))
+
+    pub(crate) fn of_earlier(call: &CallBefore, layout: &Layout) -> Option<Self> {
+        Self::new(call.function, call.since_ns, &call.words, layout)
+    }
+
+    fn new(function: u32, started_ns: u64, words: &[Option<u64>], layout: &Layout) -> Option<Self> {
+        let number = u16::try_from(function).ok()?;
+        let function = FunctionId::from_index(number)?;
+        let descriptor = descriptor(function);
+        let lacks = Cell::new(false);
+        let call = Call { descriptor, layout, arguments: Words { known: words, lacks: &lacks } };
+        let moves = |kind: u8| if kind & amount::KIND == amount::NOTHING { Amount::NOTHING } else { Amount::UNKNOWN };
+        let found = Found {
+            function: number.into(),
+            started_ns,
+            // It has not succeeded (yet): what it was given is all that is known.
+            result: -1,
+            partners: Partners::given(&call),
+            sent: moves(descriptor.send_amount),
+            received: moves(descriptor.receive_amount),
+            ..Found::NOTHING
+        };
+        let communicator = if descriptor.communicator == NONE { 0 } else { call.handle(descriptor.communicator) };
+        let record = record(&call, &found);
+        if lacks.get() {
+            let record = CallRecord { function: number, started_ns, ..CallRecord::NONE };
+            return Some(Self { function, record, communicator: 0 });
+        }
+        Some(Self { function, record, communicator })
+    }
 }

@@ -1,6 +1,9 @@
 //! From the lines of one process to its events.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, btree_map},
+    fmt,
+};
 
 use hashbrown::{HashMap, hash_map::Entry};
 use mpiprobe_common::{
@@ -15,7 +18,7 @@ use mpiprobe_common::{
 };
 use mpiprobe_discover::printable;
 use mpiprobe_functions::{FunctionId, Group};
-use mpiprobe_observe::{CommunicatorSnapshot, Referred};
+use mpiprobe_observe::{After, CallBefore, CommunicatorSnapshot, Referred};
 use mpiprobe_trace::{
     Call, Change, CommunicatorId, CommunicatorKind, Event, File, FileId, LeftOut, LocationId, Lock, Neighbours, Object,
     PhaseChange, Process, ProcessId, RequestChange, SiteId, WindowId,
@@ -24,7 +27,7 @@ use mpiprobe_trace::{
 
 use crate::{
     numbering::Turn,
-    open_calls::{UnfinishedCall, open_call},
+    open_calls::{Known, UnfinishedCall},
     operation::{descriptor, is_persistent, lock_of, locks, of_call, of_request},
     requests::Requests,
     selection::Chosen,
@@ -36,6 +39,8 @@ const MOST_THREADS: usize = 1 << 16;
 const MOST_SITES: usize = 1 << 18;
 const MOST_OBJECTS: usize = 1 << 16;
 const MOST_COMMUNICATORS: usize = 1 << 17;
+/// Number of the world where the process has called nothing over it yet that would have given it one.
+const WORLD: u32 = u32::MAX - 1;
 
 /// Definitions and numbers that are handed out while a recording goes on.
 #[derive(Debug, Default)]
@@ -208,7 +213,7 @@ impl Recorded {
         match turn {
             Turn::TooLate => None,
             // As most are, which are copied nowhere.
-            Turn::Now if !thread.holds_any() => {
+            Turn::Now if thread.is_free() => {
                 let (number, changes) = thread.take_call(record);
                 let location = thread.location;
                 Some((location, self.call_event(number, record, &changes, began_before, names)?))
@@ -218,6 +223,80 @@ impl Recorded {
                 None
             }
         }
+    }
+
+    /// A call that had begun when the observation of the process did, as far as it is known now: its event, if it is over.
+    pub(crate) fn earlier(&mut self, call: &CallBefore, names: &mut Names) -> Option<(LocationId, Event)> {
+        if !self.threads.contains_key(&call.tid) {
+            if self.threads.len() >= MOST_THREADS {
+                return None;
+            }
+            self.thread(call.tid, call.since_ns, names).begin_in(call.clone());
+            // Where it was made takes time to be looked up.
+            self.site(call.call_site.unwrap_or(0), names);
+        }
+        let return_ns = match call.now {
+            After::Open => return None,
+            After::Returned(ns) | After::ThreadEnded(ns) => ns,
+        };
+        let has_returned = matches!(call.now, After::Returned(_));
+        self.leave_earlier(call.tid, return_ns, has_returned, names)
+    }
+
+    /// The same where nothing is recorded now: such a call is left out.
+    pub(crate) fn leave_earlier_out(&mut self, call: &CallBefore) {
+        if call.now != After::Open
+            && let Some(thread) = self.threads.get_mut(&call.tid)
+        {
+            thread.leave_earlier(call.since_ns);
+        }
+    }
+
+    /// Whether calls wait for the end of one that had begun before.
+    pub(crate) fn holds_back(&self) -> bool {
+        self.threads.values().any(|thread| thread.earlier().is_some() && thread.holds_any())
+    }
+
+    /// See [`Thread::leave_earlier`].
+    fn leave_earlier(
+        &mut self,
+        tid: u32,
+        return_ns: u64,
+        has_returned: bool,
+        names: &mut Names,
+    ) -> Option<(LocationId, Event)> {
+        let thread = self.threads.get_mut(&tid)?;
+        let (location, call) = (thread.location, thread.leave_earlier(return_ns)?);
+        Some((location, self.earlier_event(&call, return_ns, has_returned, names)?))
+    }
+
+    fn earlier_event(
+        &mut self,
+        call: &CallBefore,
+        return_ns: u64,
+        has_returned: bool,
+        names: &mut Names,
+    ) -> Option<Event> {
+        let known = Known::of_earlier(call, &self.referred.layout())?;
+        if has_returned {
+            self.course.note(known.function);
+        } else {
+            self.course.has_called = true;
+        }
+        let mut event = self.unfinished(&known, call.call_site, return_ns, names);
+        (event.began_before, event.has_returned) = (true, has_returned);
+        if has_returned {
+            // Nobody has seen what it gave back, and hardly any program goes on after an error.
+            event.result = 0;
+        }
+        Some(Event::Call(event))
+    }
+
+    /// Calls that had begun before, and for whose end later ones wait no longer: they are over, but nobody has said since when.
+    fn give_earlier_up(&mut self, is_last: bool, names: &mut Names) -> Vec<(LocationId, Event)> {
+        let due = self.threads.iter().filter(|(_, thread)| thread.gives_earlier_up(is_last));
+        let due: Vec<(u32, u64)> = due.filter_map(|(tid, thread)| Some((*tid, thread.earlier()?.since_ns))).collect();
+        due.into_iter().filter_map(|(tid, since_ns)| self.leave_earlier(tid, since_ns, false, names)).collect()
     }
 
     /// What its turn has come of.
@@ -264,6 +343,8 @@ impl Recorded {
     fn replace(&mut self, tid: u32, at_ns: u64, names: &mut Names) {
         self.not_there.remove(&tid);
         if let Some(mut before) = self.threads.remove(&tid) {
+            // Of whose call nobody will say any more.
+            before.leave_earlier(0);
             before.ended_ns = Some(before.last_ns());
             before.give_changes(self.thread(tid, at_ns, names));
             self.replaced.push((tid, before));
@@ -361,6 +442,36 @@ impl Recorded {
             self.define(number, known.unwrap_or_default(), names);
         }
         Some(CommunicatorId(number))
+    }
+
+    /// The world, if that is the communicator of a handle.
+    fn world(&mut self, handle: u64, names: &mut Names) -> Option<CommunicatorId> {
+        let layout = self.referred.layout();
+        let is_world = layout.knows(capability::CONSTANTS) && handle != 0 && handle == layout.constants.comm_world;
+        let (rank, size) = self.definition.rank.zip(self.definition.world_size).filter(|_| is_world)?;
+        if let btree_map::Entry::Vacant(new) = self.communicators.entry(WORLD) {
+            let world = new.insert(LocalCommunicator {
+                process: self.id,
+                number: WORLD,
+                name: String::new(),
+                kind: CommunicatorKind::World,
+                context: 0,
+                size,
+                remote_size: 0,
+                rank,
+                parent: None,
+                made_by: None,
+                outline: [None; 3],
+                members: Vec::new(),
+                remote_members: Vec::new(),
+                neighbours: None,
+                was_made: false,
+                first_ns: self.definition.recorded_from_ns,
+                freed_ns: None,
+            });
+            names.definitions.push(Definition::Communicator(world.clone()));
+        }
+        Some(CommunicatorId(WORLD))
     }
 
     /// Defines communicators that were made, whoever uses them when: others may do so now, and nobody knows who is in one before all members
@@ -527,6 +638,9 @@ impl Recorded {
         names: &mut Names,
         mut take: impl FnMut(&mut Self, &mut Names, LocationId, &Event),
     ) {
+        for (location, event) in self.give_earlier_up(is_last, names) {
+            take(self, names, location, &event);
+        }
         let mut released = Vec::new();
         let threads = self.threads.values_mut().chain(self.replaced.iter_mut().map(|(_, thread)| thread));
         for thread in threads.filter(|thread| thread.holds_any()) {
@@ -602,7 +716,8 @@ impl Recorded {
             state if !state.is_settled() => Some(UNKNOWN),
             state => state.open_function().map(|_| (state.open.started_ns, 1)),
         });
-        open.reduce(|(one_ns, one), (other_ns, other)| (one_ns.min(other_ns), one.saturating_add(other)))
+        let earlier = self.threads.values().filter_map(|thread| Some((thread.earlier()?.since_ns, 1)));
+        open.chain(earlier).reduce(|(one_ns, one), (other_ns, other)| (one_ns.min(other_ns), one.saturating_add(other)))
     }
 
     /// Calls that are open, as they are at the end of the recording or of the process. `cut_short`: those that threads have ended inside, whose
@@ -623,34 +738,49 @@ impl Recorded {
         });
         let mut open = Vec::new();
         for (one, number) in of_living.chain(of_ended) {
-            let Some((function, record, handle)) = open_call(&one, &layout) else { continue };
+            let Some(known) = Known::of_open(&one, &layout) else { continue };
+            let started_ns = known.record.started_ns;
             // What began when nothing was recorded any more comes after calls that are not there.
-            if one.ended_ns.is_none() && record.started_ns > at_ns {
+            if one.ended_ns.is_none() && started_ns > at_ns {
                 continue;
             }
-            let at_ns = one.ended_ns.unwrap_or(at_ns);
-            let thread = self.thread(one.tid, record.started_ns, names);
-            // It has returned since, and was recorded.
-            if record.started_ns < thread.last_ns() {
+            let thread = self.thread(one.tid, started_ns, names);
+            // It has returned since, and was recorded; or what came before is not over yet, as far as is known.
+            if started_ns < thread.last_ns() || thread.earlier().is_some() {
                 continue;
             }
-            let location = thread.location;
-            // The window or file that it is about is known by its handle, and the communicator by that.
-            let is_file = function.function().group == Group::Io;
-            let about = self.objects.get(&(is_file, record.object)).copied().filter(|_| record.object != 0);
-            let over = self.referred.communicator_of(handle).or(about.map(|(_, over)| over));
-            let communicator = over.and_then(|number| self.communicator(number, names));
-            let about = about.map(|(number, _)| object(is_file, number));
-            let mut call = Call::new(function, record.started_ns, at_ns.max(record.started_ns));
-            call.number = number;
-            call.has_returned = false;
-            call.began_before = record.started_ns < since_ns;
-            call.call_site = self.site(one.call_site.unwrap_or(0), names);
-            let lock = self.lock_of(function, &record);
-            call.operation = of_call(function, &record, communicator, about, lock);
+            let (location, number) = (thread.location, thread.numbered(number));
+            let mut call = self.unfinished(&known, one.call_site, one.ended_ns.unwrap_or(at_ns), names);
+            (call.number, call.began_before) = (number, started_ns < since_ns);
             open.push((location, Event::Call(call)));
         }
+        let earlier = self.threads.values().filter(|thread| !thread.holds_any());
+        let earlier = earlier.filter_map(|thread| Some((thread.location, thread.earlier()?.clone())));
+        for (location, call) in earlier.collect::<Vec<_>>() {
+            let event = self.earlier_event(&call, at_ns, false, names);
+            open.extend(event.map(|event| (location, event)));
+        }
         open
+    }
+
+    /// A call of which nobody has seen how it ended, until then.
+    fn unfinished(&mut self, known: &Known, site: Option<u64>, until_ns: u64, names: &mut Names) -> Call {
+        let &Known { function, ref record, communicator } = known;
+        // The window or file that it is about is known by its handle, and the communicator by that.
+        let is_file = function.function().group == Group::Io;
+        let about = self.objects.get(&(is_file, record.object)).copied().filter(|_| record.object != 0);
+        let over = self.referred.communicator_of(communicator).or(about.map(|(_, over)| over));
+        let communicator = match over {
+            Some(number) => self.communicator(number, names),
+            None => self.world(communicator, names),
+        };
+        let about = about.map(|(number, _)| object(is_file, number));
+        let mut call = Call::new(function, record.started_ns, until_ns.max(record.started_ns));
+        call.has_returned = false;
+        call.call_site = self.site(site.unwrap_or(0), names);
+        let lock = self.lock_of(function, record);
+        call.operation = of_call(function, record, communicator, about, lock);
+        call
     }
 
     /// What is to be said anew of its threads.

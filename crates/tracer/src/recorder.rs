@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mpiprobe_common::trace::{CallRecord, ChangeRecord, Origin, PhaseRecord, Unwritten, Words, kind};
 use mpiprobe_model::CallSite;
-use mpiprobe_observe::Referred;
+use mpiprobe_observe::{CallBefore, Referred};
 use mpiprobe_trace::{
     ClockPair, Event, LeftOut, LocationId, Node, NodeId, Process, ProcessId, SiteId,
     store::{Definition, WriteError},
@@ -41,8 +41,9 @@ pub struct Recorder<O> {
     last_pass_ns: u64,
     /// From when on calls are recorded now, ns.
     since_ns: u64,
-    /// For some time nothing was recorded.
+    /// For some time nothing was recorded, and is not now.
     has_paused: bool,
+    is_paused: bool,
     calls: u64,
 }
 
@@ -121,6 +122,7 @@ impl<O: Output> Recorder<O> {
             last_pass_ns: since_ns,
             since_ns,
             has_paused: false,
+            is_paused: false,
             calls: 0,
         };
         recorder.sink.output.define(Definition::Node(NodeId(0), node));
@@ -129,14 +131,14 @@ impl<O: Output> Recorder<O> {
 
     /// A process whose lines come from now on, or have come already, under this slot. `referred`: what its lines refer to.
     /// `is_whole`: its threads were recorded from the first of their calls on that was counted. `may_begin`: it has not called MPI before if its first
-    /// call initialises it, whatever `process` says.
+    /// call initialises it, whatever `process` says. `earlier`: calls that its threads were in when its observation began.
     pub fn add(
         &mut self,
         slot: u32,
         process: Process,
-        is_whole: bool,
-        may_begin: bool,
+        (is_whole, may_begin): (bool, bool),
         referred: Box<dyn Referred + Send>,
+        earlier: &[CallBefore],
     ) {
         let id = ProcessId(self.next_process);
         self.next_process += 1;
@@ -150,11 +152,29 @@ impl<O: Output> Recorder<O> {
         if let Some(before) = self.processes.insert(slot, recorded) {
             self.ended.push(before);
         }
+        self.note_earlier(slot, earlier);
         let early = self.early.remove(&slot).flatten().unwrap_or_default();
         self.early_lines -= early.len();
         for (place, origin, words) in early {
             self.line(slot, place, origin, &words);
         }
+    }
+
+    /// What is known now of calls that threads of a process were in when its observation began.
+    pub fn note_earlier(&mut self, slot: u32, calls: &[CallBefore]) {
+        let Some(process) = self.processes.get_mut(&slot) else { return };
+        for call in calls {
+            if self.is_paused {
+                process.leave_earlier_out(call);
+            } else if let Some((location, event)) = process.earlier(call, &mut self.names) {
+                self.sink.write(process, &mut self.names, location, &event);
+            }
+        }
+    }
+
+    /// Whether calls wait for the end of one that had begun before.
+    pub fn holds_back(&self) -> bool {
+        self.processes.values().any(Recorded::holds_back)
     }
 
     /// Lines of a process are not wanted.
@@ -263,12 +283,13 @@ impl<O: Output> Recorder<O> {
 
     /// Nothing is recorded from now on until [`Self::resume`].
     pub fn pause(&mut self) {
-        self.has_paused = true;
+        (self.has_paused, self.is_paused) = (true, true);
         self.processes.values_mut().for_each(Recorded::pause);
     }
 
     /// Calls are recorded again.
     pub fn resume(&mut self, since_ns: u64) {
+        self.is_paused = false;
         self.since_ns = since_ns;
     }
 

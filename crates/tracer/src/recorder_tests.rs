@@ -10,7 +10,7 @@ use mpiprobe_common::{
     trace::{LINE_WORDS, change},
 };
 use mpiprobe_functions::by_name;
-use mpiprobe_observe::{ArgumentWords, CommunicatorSnapshot, ThreadSnapshot};
+use mpiprobe_observe::{After, ArgumentWords, CommunicatorSnapshot, ThreadSnapshot};
 use mpiprobe_trace::{Bytes, Call, Change, Partner, RequestId, Transfer};
 
 use super::*;
@@ -119,7 +119,7 @@ fn process() -> Process {
 impl Rings {
     fn new(tables: Tables, selection: Selection) -> Self {
         let mut recorder = Recorder::new(Kept::default(), Node::default(), selection, 0);
-        recorder.add(3, process(), true, false, Box::new(tables));
+        recorder.add(3, process(), (true, false), Box::new(tables), &[]);
         Self { recorder, next: HashMap::new(), now: 1000 }
     }
 
@@ -304,7 +304,7 @@ fn lines_may_come_before_anybody_has_told_whose_they_are() {
         line(&mut recorder, slot, 0);
     }
     recorder.refuse(6);
-    recorder.add(5, process(), true, false, Box::new(Tables::default()));
+    recorder.add(5, process(), (true, false), Box::new(Tables::default()), &[]);
     for slot in [5, 6] {
         line(&mut recorder, slot, 1);
     }
@@ -500,11 +500,91 @@ fn what_was_not_to_be_recorded_until_the_end_is_counted() {
     rings.end_pass();
     rings.recorder.pause();
     // Another one that came meanwhile.
-    rings.recorder.add(4, process(), true, false, Box::new(tables));
+    rings.recorder.add(4, process(), (true, false), Box::new(tables), &[]);
     let kept = rings.finish();
     let left_out: Vec<_> =
         (0..4).map(|location| (losses(&kept, location).lost, losses(&kept, location).left_out.by_time)).collect();
     assert_eq!(left_out, [(0, 49), (0, 7), (0, 50), (0, 7)]);
+}
+
+/// A thread that was in a receive from rank 1 when its observation began, at 5.
+fn receiving(now: After) -> CallBefore {
+    let words = [0x7000, 1, 0x4c00_0405, 1, 9, 0x4400_0000, 0x7100].map(Some).to_vec();
+    CallBefore { tid: 70, function: id("MPI_Recv").into(), call_site: Some(SITE), words, since_ns: 5, now }
+}
+
+fn begun_in_receive(calls: &[CallBefore]) -> Rings {
+    let mut recorder = Recorder::new(Kept::default(), Node::default(), Selection::default(), 0);
+    recorder.add(3, process(), (true, false), Box::new(Tables::default()), calls);
+    Rings { recorder, next: HashMap::new(), now: 1000 }
+}
+
+#[test]
+fn what_comes_after_a_call_that_had_begun_before_waits_until_it_is_known_when_that_was_over() {
+    let mut rings = begun_in_receive(&[receiving(After::Open)]);
+    assert_eq!(rings.recorder.inside().collect::<Vec<_>>(), [(ProcessId(0), 5, 1)]);
+    rings.call(0, &send(70, 0));
+    rings.call(0, &send(70, 1));
+    (0..3).for_each(|_| rings.end_pass());
+    assert!(rings.numbers().is_empty() && rings.recorder.holds_back(), "nobody has said when it was over");
+    rings.recorder.note_earlier(3, &[receiving(After::Returned(8))]);
+    rings.end_pass();
+    assert!(!rings.recorder.holds_back());
+    rings.call(0, &send(70, 2));
+    let kept = rings.finish();
+    let calls: Vec<&Call> = kept.events.iter().filter_map(|(_, event)| event.call()).collect();
+    assert_eq!(
+        calls.iter().map(|call| (call.number, call.entry_ns)).collect::<Vec<_>>(),
+        [(0, 5), (1, 10), (2, 110), (3, 210)]
+    );
+    let first = calls[0];
+    assert_eq!((first.began_before, first.has_returned, first.return_ns, first.result), (true, true, 8, 0));
+    assert_eq!(first.call_site, calls[1].call_site);
+    let received = first.operation.receive.unwrap();
+    assert_eq!((received.partner, received.tag, received.bytes), (Partner::Rank(1), Some(9), Bytes::Unknown));
+    assert_eq!(first.operation.communicator, Some(mpiprobe_trace::CommunicatorId(1)));
+    assert!(calls[1..].iter().all(|call| !call.began_before));
+    assert_eq!(losses(&kept, 0).missing(), 0);
+}
+
+#[test]
+fn a_call_that_had_begun_before_and_goes_on_is_open_at_the_end() {
+    let mut rings = begun_in_receive(&[receiving(After::Open)]);
+    rings.end_pass();
+    assert_eq!(rings.recorder.open_calls(700).len(), 1, "whoever asks for what is open is told");
+    let kept = rings.finish();
+    let [(0, Event::Call(call))] = kept.events.as_slice() else { panic!("{:?}", kept.events) };
+    assert_eq!((call.began_before, call.has_returned, call.entry_ns, call.return_ns), (true, false, 5, 2000));
+}
+
+#[test]
+fn a_call_that_had_begun_before_may_end_unseen() {
+    // All that is known is that it was over when the thread called again.
+    let mut rings = begun_in_receive(&[receiving(After::Open)]);
+    rings.call(0, &send(70, 0));
+    let kept = rings.finish();
+    let calls: Vec<&Call> = kept.events.iter().filter_map(|(_, event)| event.call()).collect();
+    let ends: Vec<_> = calls.iter().map(|call| (call.entry_ns, call.return_ns, call.has_returned)).collect();
+    assert_eq!(ends, [(5, 5, false), (10, 60, true)]);
+    // Nobody knows what it was given.
+    let unknown = CallBefore { words: vec![Some(0x7000), Some(1), None, Some(1)], ..receiving(After::ThreadEnded(8)) };
+    let kept = begun_in_receive(&[unknown]).finish();
+    let [(0, Event::Call(call))] = kept.events.as_slice() else { panic!("{:?}", kept.events) };
+    assert_eq!((call.return_ns, call.has_returned, call.operation.receive), (8, false, None));
+    assert_eq!(call.function().function().name, "MPI_Recv");
+}
+
+#[test]
+fn a_call_that_had_begun_before_and_ends_while_nothing_is_recorded_is_left_out() {
+    let mut rings = begun_in_receive(&[receiving(After::Open)]);
+    rings.end_pass();
+    rings.recorder.pause();
+    rings.recorder.note_earlier(3, &[receiving(After::Returned(8))]);
+    rings.recorder.resume(9);
+    rings.call(0, &send(70, 0));
+    let kept = rings.finish();
+    let calls: Vec<&Call> = kept.events.iter().filter_map(|(_, event)| event.call()).collect();
+    assert_eq!(calls.iter().map(|call| call.entry_ns).collect::<Vec<_>>(), [10]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use mpiprobe_common::{
     EndedThread, ThreadState,
     trace::{CallRecord, ChangeRecord, Unwritten},
 };
+use mpiprobe_observe::CallBefore;
 use mpiprobe_trace::{LeftOut, Location, LocationId, Losses, PhaseChange, ProcessId};
 
 use crate::numbering::{Numbering, Turn};
@@ -48,6 +49,10 @@ pub(crate) struct Thread {
     /// Return of the last call that was seen, ns.
     last_ns: u64,
     began_ns: u64,
+    /// The call that it was in when its observation began, until it is known when that was over: what comes later waits for it.
+    earlier: Option<CallBefore>,
+    /// Its calls had no numbers from their writers that come before the first one that has.
+    unnumbered: u64,
     pub(crate) ended_ns: Option<u64>,
     /// What had no place in rings before the recording began, and has had none until now.
     not_there_before: NotThere,
@@ -101,12 +106,47 @@ impl Thread {
             is_held_in_order: true,
             last_ns: 0,
             began_ns,
+            earlier: None,
+            unnumbered: 0,
             ended_ns: None,
             not_there_before: before,
             not_there: before,
             had_pauses: false,
             said: None,
         }
+    }
+
+    /// One that was in a call when its observation began.
+    pub(crate) fn begin_in(&mut self, call: CallBefore) {
+        self.unnumbered = 1;
+        self.earlier = Some(call);
+    }
+
+    /// The call in which it may still be since its observation began.
+    pub(crate) const fn earlier(&self) -> Option<&CallBefore> {
+        self.earlier.as_ref()
+    }
+
+    /// The same, which is over. `return_ns`: the last moment at which it is certain to have been in it.
+    pub(crate) fn leave_earlier(&mut self, return_ns: u64) -> Option<CallBefore> {
+        let call = self.earlier.take()?;
+        self.last_ns = self.last_ns.max(return_ns);
+        Some(call)
+    }
+
+    /// Number of the call that the writers have given a number.
+    pub(crate) const fn numbered(&self, number: u64) -> u64 {
+        number.saturating_add(self.unnumbered)
+    }
+
+    /// Whether an event that comes now is the next one.
+    pub(crate) fn is_free(&self) -> bool {
+        self.held.is_empty() && self.earlier.is_none()
+    }
+
+    /// Whether its next events wait for the end of the call that had begun before, and no longer.
+    pub(crate) fn gives_earlier_up(&self, is_last: bool) -> bool {
+        self.earlier.is_some() && !self.held.is_empty() && (is_last || self.held.len() > MOST_HELD)
     }
 
     /// Return of the last call that was seen, ns.
@@ -153,7 +193,7 @@ impl Thread {
         let number = self.numbering.whole(record.number);
         self.last_ns = self.last_ns.max(end_ns(record));
         self.numbering.pass(number);
-        (number, self.take_changes(record.number))
+        (self.numbered(number), self.take_changes(record.number))
     }
 
     /// Keeps a call, with what it has done to requests, until its turn has come.
@@ -164,7 +204,7 @@ impl Thread {
 
     /// Gives a change of the phase back if its turn has come, before the call of that number, else keeps it.
     pub(crate) fn take_or_hold_phase(&mut self, number: u32, pass: u64, change: PhaseChange) -> Option<PhaseChange> {
-        if self.held.is_empty() && self.numbering.is_next(self.numbering.whole(number)) {
+        if self.is_free() && self.numbering.is_next(self.numbering.whole(number)) {
             self.last_ns = self.last_ns.max(change.at_ns);
             return Some(change);
         }
@@ -186,6 +226,9 @@ impl Thread {
     /// The next of those that were kept. All rings have been looked at in `pass`: what comes before an event that was seen before that is not
     /// waited for any longer, and nothing is if `is_last`.
     pub(crate) fn release(&mut self, pass: u64, is_last: bool) -> Option<(u64, Written)> {
+        if self.earlier.is_some() {
+            return None;
+        }
         if !self.is_held_in_order {
             // Rings are in order, each for itself, and such runs are quickly merged.
             self.held.make_contiguous().sort_by_key(|held| held.number);
@@ -202,12 +245,12 @@ impl Thread {
         if held.what.is_call() {
             self.numbering.pass(held.number);
         }
-        Some((held.number, held.what))
+        Some((self.numbered(held.number), held.what))
     }
 
     /// What its state says: when it made its first call, and what was not written.
     pub(crate) fn note(&mut self, first_entry_ns: u64, not_there: NotThere) {
-        if first_entry_ns != 0 {
+        if first_entry_ns != 0 && self.unnumbered == 0 {
             self.began_ns = first_entry_ns;
         }
         self.not_there = not_there;

@@ -58,6 +58,8 @@ struct Earlier {
 #[derive(Debug)]
 struct Thread {
     call: Option<Call>,
+    /// What was told of that to whoever asks for news.
+    told: Option<After>,
     /// Until then it is known what it did, ns.
     known_ns: u64,
     state: State,
@@ -87,6 +89,17 @@ impl Call {
                 Some(Self { function: *function, return_address: *call_site, words: words.clone() })
             }
             WhereNow::Outside | WhereNow::NotKnown => None,
+        }
+    }
+
+    fn told(&self, tid: u32, since_ns: u64, now: After, handle_width: u32) -> CallBefore {
+        CallBefore {
+            tid,
+            function: self.function.number().into(),
+            call_site: self.return_address,
+            words: values(self.function.function(), &self.words, handle_width),
+            since_ns,
+            now,
         }
     }
 }
@@ -172,6 +185,32 @@ impl EarlierCalls {
     pub(super) fn callers(&self) -> impl Iterator<Item = u32> {
         let is_caller = |earlier: &Earlier| earlier.threads.values().any(|thread| thread.call.is_some());
         self.processes.iter().filter(move |(_, earlier)| is_caller(earlier)).map(|(&slot, _)| slot)
+    }
+
+    /// Whether a thread is in such a call, as far as is known.
+    pub(super) fn is_any_open(&self) -> bool {
+        let is_open = |thread: &Thread| thread.call.is_some() && thread.state == State::Followed;
+        self.processes.values().any(|earlier| earlier.threads.values().any(is_open))
+    }
+
+    /// Calls of which more is known than when this was asked last, by process slot. `handle_width`: bytes of the handles of a process's library.
+    pub(super) fn take_news(&mut self, handle_width: impl Fn(u32) -> u32) -> BTreeMap<u32, Vec<CallBefore>> {
+        let mut news: BTreeMap<u32, Vec<CallBefore>> = BTreeMap::new();
+        for (&slot, earlier) in &mut self.processes {
+            let since_ns = earlier.since_ns;
+            for (&tid, thread) in &mut earlier.threads {
+                let now = match thread.state {
+                    State::Followed => After::Open,
+                    State::Outside(_) => After::Returned(thread.known_ns),
+                    State::Ended(_) => After::ThreadEnded(thread.known_ns),
+                };
+                let Some(call) = thread.call.as_ref().filter(|_| thread.told != Some(now)) else { continue };
+                let told = call.told(tid, since_ns, now, handle_width(slot));
+                thread.told = Some(now);
+                news.entry(slot).or_default().push(told);
+            }
+        }
+        news
     }
 
     /// Process and thread of all that may be in a call that had begun before.
@@ -291,7 +330,7 @@ impl Earlier {
         if !self.is_known {
             self.is_known = true;
             let since_ns = self.since_ns;
-            let new = || Thread { call: None, known_ns: since_ns, state: State::Followed };
+            let new = || Thread { call: None, told: None, known_ns: since_ns, state: State::Followed };
             self.threads = seen.iter().map(|call| (call.tid, new())).collect();
         }
         self.take_in_returns(returns);
@@ -341,14 +380,7 @@ impl Earlier {
                 (State::Outside(until_ns) | State::Ended(until_ns), _) => Some(until_ns),
             };
             found.unknown.extend(unknown_ns.map(|until_ns| (thread.known_ns, until_ns)));
-            found.calls.extend(thread.call.as_ref().map(|call| CallBefore {
-                tid,
-                function: call.function.number().into(),
-                call_site: call.return_address,
-                words: values(call.function.function(), &call.words, width),
-                since_ns: self.since_ns,
-                now,
-            }));
+            found.calls.extend(thread.call.as_ref().map(|call| call.told(tid, self.since_ns, now, width)));
         }
         found
     }

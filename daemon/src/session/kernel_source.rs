@@ -35,6 +35,8 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(100);
 const SEARCH_PATIENCE: Duration = Duration::from_secs(2);
 /// How often recent calls are taken out of their rings.
 const GATHER_INTERVAL: Duration = Duration::from_millis(100);
+/// How often it is looked whether calls have returned that had begun before, where calls are recorded: those that come after them wait.
+const RETURN_INTERVAL: Duration = Duration::from_millis(20);
 /// How often all processes are made known, and call sites named, where it is found out who waits for whom.
 const NAME_INTERVAL: Duration = Duration::from_millis(200);
 /// Detaching that takes longer than this is reported as it goes on.
@@ -54,6 +56,7 @@ pub(super) struct KernelSource {
     last_search: Instant,
     last_gathered: Instant,
     last_named: Instant,
+    last_returned: Instant,
 }
 
 /// Where targets come from.
@@ -82,6 +85,8 @@ pub(super) enum Event {
     LatestCalls,
     /// Calls that had begun before may have returned.
     EarlierCalls,
+    /// The same, as far as that is seen without a look at them.
+    EarlierReturns,
     /// What observing costs is to be looked at.
     Limit,
 }
@@ -109,6 +114,7 @@ impl KernelSource {
             last_search: now,
             last_gathered: now,
             last_named: now,
+            last_returned: now,
         })
     }
 
@@ -148,6 +154,9 @@ impl Source for KernelSource {
             }
             () = sleep_until(self.last_named + NAME_INTERVAL), if self.observation.is_looked_at() => Ok(Event::LatestCalls),
             () = until(self.observation.next_look_at_earlier_calls().map(Instant::from_std)) => Ok(Event::EarlierCalls),
+            () = sleep_until(self.last_returned + RETURN_INTERVAL), if self.observation.are_earlier_calls_traced() => {
+                Ok(Event::EarlierReturns)
+            }
             () = sleep_until(self.observation.next_turn_of_limiter().into()) => Ok(Event::Limit),
         }
     }
@@ -180,6 +189,7 @@ impl Source for KernelSource {
             }
             Event::Limit => self.observation.keep_limit(),
             Event::EarlierCalls => self.observation.look_at_earlier_calls(),
+            Event::EarlierReturns => self.last_returned = Instant::now(),
             Event::LatestCalls => {
                 known_until_ns = Some(monotonic_ns());
                 // Of whom the kernel has told, and who has loaded MPI since.

@@ -426,11 +426,17 @@ impl Observation {
         self.targets.dismiss(&mut self.kernel.engine.tables, slot, pid)
     }
 
-    /// Takes processes that are new into the recording of the course of events.
+    /// Takes processes that are new into the recording of the course of events, and what is new of calls that had begun before.
     pub(super) fn look_at_traced(&mut self) {
-        if let Some(traced) = &mut self.traced {
-            traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
-        }
+        let Self { traced: Some(traced), earlier, kernel, coverage, targets, .. } = self else { return };
+        earlier.note_returns(kernel);
+        let news = earlier.take_news(|slot| kernel.observer.layout(slot).handle_width());
+        traced.look(&targets.process_table, || coverage.probes.implementation(), news);
+    }
+
+    /// Whether calls that had begun before are recorded when they return.
+    pub(super) fn are_earlier_calls_traced(&self) -> bool {
+        self.traced.is_some() && self.earlier.is_any_open()
     }
 
     /// All processes are in that recording that had called MPI by then, ns.
@@ -451,8 +457,11 @@ impl Observation {
 
     /// Records no more calls: the last profile, which is about to be made, has all that are recorded, and few more.
     pub(super) fn stop_trace(&mut self) {
-        if let Some(traced) = &mut self.traced {
-            traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
+        if self.are_earlier_calls_traced() {
+            self.look_at_earlier_calls();
+        }
+        self.look_at_traced();
+        if let Some(traced) = &self.traced {
             traced.stop();
         }
     }
@@ -466,8 +475,8 @@ impl Observation {
 
     /// Ends the recording of the course of events; gives what has come of it.
     pub(super) fn finish_trace(&mut self) -> Option<Finished> {
-        let mut traced = self.traced.take()?;
-        traced.look(&self.targets.process_table, || self.coverage.probes.implementation());
+        self.look_at_traced();
+        let traced = self.traced.take()?;
         Some(traced.finish(&self.targets.process_table, &mut self.coverage.sites))
     }
 

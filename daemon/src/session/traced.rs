@@ -8,7 +8,7 @@ use mpiprobe_model::{
     RankState, WaitStates,
     analyse::{Beginning, EndedCall},
 };
-use mpiprobe_observe::monotonic_ns;
+use mpiprobe_observe::{CallBefore, monotonic_ns};
 use mpiprobe_trace::store::Window;
 use mpiprobe_tracer::UnfinishedCall;
 
@@ -16,7 +16,7 @@ use super::{
     error::SessionError,
     process_table::ProcessTable,
     sites::Sites,
-    trace::{End, Finished, KernelLines, TraceOptions, Tracing, traced_process},
+    trace::{End, Finished, KernelLines, Lines, TraceOptions, Tracing, traced_process},
 };
 
 /// Those of an observation.
@@ -49,9 +49,20 @@ impl TracedProcesses {
     }
 
     /// Takes in processes that are new, and notes who has ended.
-    /// `library`: what the MPI library calls itself.
-    pub(super) fn look(&mut self, process_table: &ProcessTable, library: impl Fn() -> String) {
+    /// `library`: what the MPI library calls itself. `earlier`: what has become known of calls that threads were in when the observation of
+    /// their process began, by slot.
+    pub(super) fn look(
+        &mut self,
+        process_table: &ProcessTable,
+        library: impl Fn() -> String,
+        mut earlier: BTreeMap<u32, Vec<CallBefore>>,
+    ) {
         let Self { tracing, tables, known } = self;
+        for slot in known.iter().filter(|(_, life)| **life == Life::Running).map(|(slot, _)| slot) {
+            if let Some(calls) = earlier.remove(slot) {
+                tracing.note_earlier(*slot, calls);
+            }
+        }
         process_table.each_observed(|observed| {
             let slot = observed.process;
             let life = *known.entry(slot).or_insert_with(|| {
@@ -63,7 +74,8 @@ impl TracedProcesses {
                 let began_before = observed.beginning != Beginning::FirstCall;
                 let may_begin = observed.beginning == Beginning::Awaited;
                 let process = traced_process(&observed.identity, library(), observed.since_ns, began_before);
-                tracing.add(slot, process, may_begin, Box::new(tables.process(slot)), None);
+                let lines = Lines::Known { earlier: earlier.remove(&slot).unwrap_or_default() };
+                tracing.add(slot, process, may_begin, Box::new(tables.process(slot)), lines);
                 Life::Running
             });
             if life == Life::Running && observed.state != RankState::Running {

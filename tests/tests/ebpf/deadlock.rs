@@ -2,6 +2,8 @@
 //!
 //! Invariant UNSEEN-IS-UNKNOWN.
 
+use std::{collections::BTreeMap, ffi::OsString, path::Path};
+
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_observe::monotonic_ns;
 use mpiprobe_tests::{
@@ -9,7 +11,9 @@ use mpiprobe_tests::{
     hang::answer,
     open_calls::{circle, expect_circle, expect_names, expect_waiting_at_end, kill_in_circle, named_datatype},
     program,
+    waits::{expect_agreement, wait_states},
 };
+use mpiprobe_trace::{Bytes, Call, Event, Partner, Span, Trace as _, store::TraceFiles};
 use serde_json::Value;
 
 use crate::{
@@ -34,6 +38,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "calls_that_began_before_have_their_places_and_arguments", open_calls_from_before),
         trial(mpi, Language::C, "a_call_that_began_before_counts_until_it_returns", returned_since),
         trial(mpi, Language::C, "what_is_called_in_a_call_that_began_before_is_inside", called_inside),
+        trial(mpi, Language::C, "a_call_that_began_before_is_in_the_trace_when_it_has_returned", returned_in_trace),
+        trial(mpi, Language::C, "a_trace_of_a_job_that_hangs_since_before_says_in_what", hung_in_trace),
+        trial(mpi, Language::C, "a_job_that_hangs_since_before_is_written_down", hung_in_dump),
     ]
 }
 
@@ -111,6 +118,102 @@ fn returned_since(mpi: Mpi) -> Result<(), Failed> {
     assert_eq!(profile.pointer("/ranks/1/functions/0/name"), Some(&"MPI_Send".into()), "{profile}");
     assert_eq!(profile.pointer("/ranks/1/began_before"), Some(&Value::Array(Vec::new())), "{profile}");
     Ok(())
+}
+
+/// The calls of a trace, by rank.
+fn calls_of(path: &Path) -> Result<BTreeMap<u32, Vec<Call>>, Failed> {
+    let trace = TraceFiles::open(&[path])?;
+    let mut calls: BTreeMap<u32, Vec<Call>> = BTreeMap::new();
+    for location in trace.definitions().location_ids() {
+        let process = trace.definitions().location(location).ok_or("no location")?.process;
+        let rank = trace.definitions().process(process).and_then(|process| process.rank).ok_or("no rank")?;
+        for event in trace.events(location, Span::ALL) {
+            if let Event::Call(call) = event? {
+                calls.entry(rank).or_default().push(call);
+            }
+        }
+    }
+    Ok(calls)
+}
+
+/// Records a running job, once it is observed.
+fn record(job: &Job, path: &Path, options: &[&str]) -> Result<Profiler, Failed> {
+    let first = ["trace", "--json", "--pid-of", job.called(), "-o"].map(OsString::from);
+    let words = first.into_iter().chain([path.into()]).chain(options.iter().map(OsString::from));
+    let mut profiler = Profiler::start(words)?;
+    profiler.wait_for("mpiprobe: observing ")?;
+    Ok(profiler)
+}
+
+/// What was asked for is known, and so is when it was over, if its return could be probed; what comes later is in its order.
+fn returned_in_trace(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let job = Job::builder(mpi, program::LATE).ranks(2).gates(&["1", "2"]).own_name();
+    let mut job = job.spawn()?;
+    job.ranks()?;
+    answer(&job, &[], |answer| answer["threads"].to_string().contains("\"MPI_Recv\""))?;
+    let before_ns = monotonic_ns();
+    let profiler = record(&job, &path, &["--waits"])?;
+    job.open_gate("1")?;
+    job.wait_for_gate("2")?;
+    job.open_gate("2")?;
+    let output = job.wait()?.success()?.stdout;
+    let left_ns: u64 = output.lines().find_map(|line| line.strip_prefix("left ")?.parse().ok()).ok_or("not left")?;
+    let profile = last_profile(&profiler.wait()?)?;
+    let calls = calls_of(&path)?;
+    let shown = |call: &Call| (call.function().function().name, call.number);
+    let names = calls.values().map(|calls| calls.iter().map(shown).collect::<Vec<_>>());
+    let expected = [[("MPI_Recv", 0), ("MPI_Finalize", 1)], [("MPI_Send", 0), ("MPI_Finalize", 1)]];
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    let mut first = calls.values().filter_map(|calls| calls.first());
+    let (receive, send) = first.next().zip(first.next()).ok_or("no calls")?;
+    assert!((receive.began_before, receive.has_returned, send.began_before) == (true, true, false), "{receive:?}");
+    assert!(before_ns <= receive.entry_ns && receive.entry_ns < send.entry_ns, "{receive:?} {send:?}");
+    assert!(send.entry_ns <= receive.return_ns && receive.return_ns <= left_ns, "{receive:?} {send:?} {left_ns}");
+    let given = receive.operation.receive.ok_or("nobody knows what was asked for")?;
+    assert_eq!((given.partner, given.tag, given.bytes), (Partner::Rank(1), Some(3), Bytes::Unknown));
+    assert_eq!(receive.operation.communicator, send.operation.communicator);
+    // The profile counts the calls that have begun since.
+    let at = |pointer: &str| profile.pointer(pointer).cloned().unwrap_or_default();
+    assert_eq!((at("/ranks/0/calls"), at("/ranks/0/began_before/0/function")), (1.into(), "MPI_Recv".into()));
+    assert_eq!(at("/wait_states/calls").as_u64(), Some(4), "{profile}");
+    expect_agreement(&wait_states(&profile.to_string())?, &path)
+}
+
+/// The recording ends before the job.
+fn hung_in_trace(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).own_name().spawn()?;
+    answer(&job, &[], |answer| is_hung_in(answer, &HUNG_IN))?;
+    record(&job, &path, &[])?.interrupt()?;
+    expect_hung(&path)
+}
+
+fn expect_hung(path: &Path) -> Result<(), Failed> {
+    let calls = calls_of(path)?;
+    let sites = TraceFiles::open(&[path])?.definitions().call_sites.clone();
+    for (rank, function) in HUNG_IN {
+        let [call] = calls.get(&u32::try_from(rank)?).ok_or("nothing of a rank")?.as_slice() else {
+            return Err(format!("{calls:?}").into());
+        };
+        let site = call.call_site.and_then(|site| sites.get(site.index())).ok_or("no call site")?;
+        assert_eq!((call.function().function().name, site.text.as_str()), (function, place(function).as_str()));
+        assert!((call.began_before, call.has_returned) == (true, false) && call.duration_ns() > 0, "{call:?}");
+    }
+    Ok(())
+}
+
+/// Nobody has asked.
+fn hung_in_dump(mpi: Mpi) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let path = directory.path().join("job.trace");
+    let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).own_name().spawn()?;
+    answer(&job, &[], |answer| is_hung_in(answer, &HUNG_IN))?;
+    let mut profiler = record(&job, &path, &["--flight", "1h", "--dump-on-hang", "1s"])?;
+    profiler.wait_for("because no call has returned for 1s, and 2 are open for longer")?;
+    expect_hung(&path)
 }
 
 /// All are in a function of their own that MPI has called. What it calls is no call of the program, nor is what is called at the same place

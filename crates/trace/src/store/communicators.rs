@@ -89,8 +89,11 @@ pub(super) fn unite(
 impl<'a> Group<'a> {
     fn has_room_for(&self, local: &LocalCommunicator) -> bool {
         let is_there = local.was_made || self.freed_ns.is_none_or(|ns| ns >= local.first_ns);
+        // A process has one world, however often it was told of.
+        let is_told_again = local.kind == CommunicatorKind::World && self.processes.contains(&local.process);
         // Everybody has one of his own, and they are shown as one.
         local.kind == CommunicatorKind::Own
+            || is_told_again
             || !self.processes.contains(&local.process)
                 && !self.places.contains(&(own_side(local), local.rank))
                 && is_there

@@ -72,6 +72,14 @@ fn everybody_knows_his_own_place_and_all_together_all_places() {
 }
 
 #[test]
+fn a_world_that_was_told_of_before_it_was_used_is_the_one_that_is_used() {
+    let before = LocalCommunicator { number: 99, outline: [None; 3], name: String::new(), first_ns: 0, ..world(1, 2) };
+    let (communicators, numbers) = united(vec![world(0, 2), before, world(1, 2)], 2);
+    assert_eq!(communicators.len(), 1, "{communicators:?}");
+    assert!(numbers.values().all(|id| *id == CommunicatorId(0)) && numbers.len() == 3, "{numbers:?}");
+}
+
+#[test]
 fn the_nth_with_the_same_members_is_the_nth_of_everybody() {
     let locals = (0..2).flat_map(|rank| [2, 3].map(|number| made(rank, number, &[0, 1]))).collect();
     let (communicators, numbers) = united(locals, 2);

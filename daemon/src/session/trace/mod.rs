@@ -31,7 +31,7 @@ use flight::{Flight, Keeper};
 pub(in crate::session) use incoming::{DumpRequests, IncomingTrace};
 use mpiprobe_functions::by_name;
 use mpiprobe_model::{CallSite, WaitStates, analyse::Identity};
-use mpiprobe_observe::{Referred, monotonic_ns};
+use mpiprobe_observe::{CallBefore, Referred, monotonic_ns};
 use mpiprobe_report::present::{divert_thread, say, thread_listener};
 use mpiprobe_trace::{
     Node, NodeId, Process,
@@ -106,6 +106,14 @@ pub(in crate::session) fn traced_process(
         began_before,
         ended_ns: None,
     }
+}
+
+/// Where the lines of a process come from.
+pub(in crate::session) enum Lines {
+    /// From a source of its own, which has had them since it began.
+    Own(Box<dyn LineSource>),
+    /// From one that is known. `earlier`: calls that its threads were in when its observation began.
+    Known { earlier: Vec<CallBefore> },
 }
 
 /// A recording that goes on.
@@ -225,9 +233,18 @@ impl Tracing {
         process: Process,
         may_begin: bool,
         referred: Box<dyn Referred + Send>,
-        source: Option<Box<dyn LineSource>>,
+        from: Lines,
     ) {
-        self.tell(Message::Add { slot, process, may_begin, referred, source });
+        let (source, earlier) = match from {
+            Lines::Own(source) => (Some(source), Vec::new()),
+            Lines::Known { earlier } => (None, earlier),
+        };
+        self.tell(Message::Add { slot, process, may_begin, referred, source, earlier });
+    }
+
+    /// More is known of calls that threads of a process were in when its observation began.
+    pub(in crate::session) fn note_earlier(&self, slot: u32, calls: Vec<CallBefore>) {
+        self.tell(Message::Earlier(slot, calls));
     }
 
     /// Lines of several processes come from there from now on.

@@ -14,7 +14,7 @@ use std::{
 use mpiprobe_common::trace::Unwritten;
 use mpiprobe_discover::Failure;
 use mpiprobe_model::{CallSite, Profile, WaitStates};
-use mpiprobe_observe::{Drained, Referred, monotonic_ns};
+use mpiprobe_observe::{CallBefore, Drained, Referred, monotonic_ns};
 use mpiprobe_replay::Inside;
 use mpiprobe_report::present::say;
 use mpiprobe_trace::{
@@ -66,7 +66,11 @@ pub(super) enum Message {
         may_begin: bool,
         referred: Box<dyn Referred + Send>,
         source: Option<Box<dyn LineSource>>,
+        /// Calls that its threads were in when its observation began.
+        earlier: Vec<CallBefore>,
     },
+    /// More is known of such calls of a process.
+    Earlier(u32, Vec<CallBefore>),
     /// Lines of several processes, which are told of one by one.
     Source(Box<dyn LineSource>),
     /// Lines of a process are not wanted.
@@ -297,8 +301,8 @@ impl Worker {
 
     fn heed(&mut self, message: Message) {
         match message {
-            Message::Add { slot, process, may_begin, referred, source } => {
-                self.recorder.add(slot, process, true, may_begin, referred);
+            Message::Add { slot, process, may_begin, referred, source, earlier } => {
+                self.recorder.add(slot, process, (true, may_begin), referred, &earlier);
                 if let Some(windows) = &mut self.windows {
                     windows.next.get_or_insert_with(|| Instant::now() + windows.length);
                 }
@@ -308,6 +312,12 @@ impl Worker {
                 }
                 if let Some(source) = source {
                     self.take_source(source);
+                }
+            }
+            Message::Earlier(slot, calls) => {
+                self.recorder.note_earlier(slot, &calls);
+                if let Some(live) = &mut self.live {
+                    live.looked = None;
                 }
             }
             Message::Source(source) => self.take_source(source),
@@ -355,6 +365,8 @@ impl Worker {
         self.switch(false);
         self.drain_patiently();
         self.recorder.look_at_threads();
+        // They may come from places that no other call has.
+        self.recorder.open_calls(monotonic_ns());
         self.give_sites();
     }
 
@@ -429,6 +441,10 @@ impl Worker {
     /// What had returned by then was read since, what has come out of order was waited for, and there is nobody else.
     fn tell_how_far(&mut self) {
         let Some(live) = &mut self.live else { return };
+        if self.recorder.holds_back() {
+            // Who seemed to be in a call that had begun before has called since.
+            live.looked = None;
+        }
         let known = live.looked.take_if(|(at_ns, pass, _)| live.passes >= *pass + 2 && live.known_until_ns >= *at_ns);
         if let Some((at_ns, _, inside)) = known {
             if let Some(waits) = &live.waits {

@@ -10,7 +10,7 @@ use mpiprobe_report::present::say;
 use super::{image::Image, images::Images};
 use crate::session::{
     sites::Sites,
-    trace::{End, FileSource, LineSource, Tracing},
+    trace::{End, FileSource, LineSource, Lines, Tracing},
 };
 
 /// Those of a run.
@@ -47,7 +47,7 @@ impl TracedImages {
             });
             match source {
                 Ok((referred, source)) => {
-                    self.tracing.add(slot, image.as_traced(), false, referred, Some(source));
+                    self.tracing.add(slot, image.as_traced(), false, referred, Lines::Own(source));
                     self.living.insert(slot);
                 }
                 Err(why) => say(format_args!("calls of process {} are not recorded: {why}", image.identity().pid)),

@@ -51,7 +51,7 @@ pub(crate) struct Thread {
     began_ns: u64,
     /// The call that it was in when its observation began, until it is known when that was over: what comes later waits for it.
     earlier: Option<CallBefore>,
-    /// Its calls had no numbers from their writers that come before the first one that has.
+    /// Calls that come before the first one that its writers have given a number.
     unnumbered: u64,
     pub(crate) ended_ns: Option<u64>,
     /// What had no place in rings before the recording began, and has had none until now.

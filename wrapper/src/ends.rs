@@ -88,23 +88,23 @@ macro_rules! next {
     };
 }
 
-/// The program leaves at once.
-fn note_exit() {
+/// The program leaves at once; `status`: with which status, if that is known.
+fn note_exit(status: Option<c_int>) {
     if file::is_own() {
+        if let Some(status) = status {
+            header::note_exit_status(status);
+        }
         header::note_exit();
     }
 }
 
 /// What was registered with `atexit` is not called then, what was so with `at_quick_exit` is; this last, because it was so first.
 unsafe extern "C" fn quick_exiting() {
-    note_exit();
+    note_exit(None);
 }
 
 fn leave(end: End, status: c_int) -> ! {
-    if file::is_own() {
-        header::note_exit_status(status);
-    }
-    note_exit();
+    note_exit(Some(status));
     let next = match end {
         End::Exit => next!(Exit: unsafe extern "C" fn(c_int)),
         _ => next!(UpperExit: unsafe extern "C" fn(c_int)),

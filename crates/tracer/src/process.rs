@@ -1,15 +1,12 @@
 //! From the lines of one process to its events.
 
-use std::{
-    collections::{BTreeMap, btree_map},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 use hashbrown::{HashMap, hash_map::Entry};
 use mpiprobe_common::{
     Communicator, FlowKey,
     descriptor::NONE,
-    flow::communicator_kind,
+    flow::{communicator_kind, peer},
     layout::{Constants, capability},
     phase::current,
     request::epoch_of,
@@ -449,27 +446,12 @@ impl Recorded {
         let layout = self.referred.layout();
         let is_world = layout.knows(capability::CONSTANTS) && handle != 0 && handle == layout.constants.comm_world;
         let (rank, size) = self.definition.rank.zip(self.definition.world_size).filter(|_| is_world)?;
-        if let btree_map::Entry::Vacant(new) = self.communicators.entry(WORLD) {
-            let world = new.insert(LocalCommunicator {
-                process: self.id,
-                number: WORLD,
-                name: String::new(),
-                kind: CommunicatorKind::World,
-                context: 0,
-                size,
-                remote_size: 0,
-                rank,
-                parent: None,
-                made_by: None,
-                outline: [None; 3],
-                members: Vec::new(),
-                remote_members: Vec::new(),
-                neighbours: None,
-                was_made: false,
-                first_ns: self.definition.recorded_from_ns,
-                freed_ns: None,
-            });
-            names.definitions.push(Definition::Communicator(world.clone()));
+        if !self.communicators.contains_key(&WORLD) {
+            let first_ns = self.definition.recorded_from_ns;
+            let [first, middle, last] = [peer::UNKNOWN; 3];
+            let kind = communicator_kind::WORLD;
+            let facts = Communicator { kind, size, rank, first, middle, last, first_ns, ..Communicator::default() };
+            self.define(WORLD, CommunicatorSnapshot { facts, ..CommunicatorSnapshot::default() }, names);
         }
         Some(CommunicatorId(WORLD))
     }

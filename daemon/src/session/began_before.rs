@@ -82,6 +82,17 @@ enum State {
     Ended(u64),
 }
 
+impl State {
+    /// What has become of the call. `known_ns`: its thread was last known to be in it.
+    fn after(self, known_ns: u64) -> After {
+        match self {
+            Self::Followed => After::Open,
+            Self::Outside(_) => After::Returned(known_ns),
+            Self::Ended(_) => After::ThreadEnded(known_ns),
+        }
+    }
+}
+
 impl Call {
     fn of(found: &WhereNow) -> Option<Self> {
         match found {
@@ -199,11 +210,7 @@ impl EarlierCalls {
         for (&slot, earlier) in &mut self.processes {
             let since_ns = earlier.since_ns;
             for (&tid, thread) in &mut earlier.threads {
-                let now = match thread.state {
-                    State::Followed => After::Open,
-                    State::Outside(_) => After::Returned(thread.known_ns),
-                    State::Ended(_) => After::ThreadEnded(thread.known_ns),
-                };
+                let now = thread.state.after(thread.known_ns);
                 let Some(call) = thread.call.as_ref().filter(|_| thread.told != Some(now)) else { continue };
                 let told = call.told(tid, since_ns, now, handle_width(slot));
                 thread.told = Some(now);
@@ -368,12 +375,8 @@ impl Earlier {
                 (State::Outside(until_ns), Some(_), _) => State::Ended(until_ns),
                 (state, ..) => state,
             };
-            let now = match state {
-                State::Followed => After::Open,
-                // It may have been noted after what else the tables say was read.
-                State::Outside(_) => After::Returned(thread.known_ns.min(now_ns)),
-                State::Ended(_) => After::ThreadEnded(thread.known_ns.min(now_ns)),
-            };
+            // It may have been noted after what else the tables say was read.
+            let now = state.after(thread.known_ns.min(now_ns));
             let unknown_ns = match (state, &thread.call) {
                 (State::Followed, Some(_)) => None,
                 (State::Followed, None) => Some(now_ns),

@@ -58,11 +58,6 @@ impl TracedProcesses {
         mut earlier: BTreeMap<u32, Vec<CallBefore>>,
     ) {
         let Self { tracing, tables, known } = self;
-        for slot in known.iter().filter(|(_, life)| **life == Life::Running).map(|(slot, _)| slot) {
-            if let Some(calls) = earlier.remove(slot) {
-                tracing.note_earlier(*slot, calls);
-            }
-        }
         process_table.each_observed(|observed| {
             let slot = observed.process;
             let life = *known.entry(slot).or_insert_with(|| {
@@ -78,6 +73,11 @@ impl TracedProcesses {
                 tracing.add(slot, process, may_begin, Box::new(tables.process(slot)), lines);
                 Life::Running
             });
+            if life == Life::Running
+                && let Some(calls) = earlier.remove(&slot)
+            {
+                tracing.note_earlier(slot, calls);
+            }
             if life == Life::Running && observed.state != RankState::Running {
                 let ended_ns = tables.last_end_ns(slot).or(observed.until_ns).unwrap_or_else(monotonic_ns);
                 let has_execed = observed.state == RankState::Execed;

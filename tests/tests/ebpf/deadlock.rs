@@ -2,7 +2,7 @@
 //!
 //! Invariant UNSEEN-IS-UNKNOWN.
 
-use std::{collections::BTreeMap, ffi::OsString, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_observe::monotonic_ns;
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::{
     call_sites::place,
+    flight::By,
     hang::{HUNG_IN, is_hung_in},
     trial,
 };
@@ -136,15 +137,6 @@ fn calls_of(path: &Path) -> Result<BTreeMap<u32, Vec<Call>>, Failed> {
     Ok(calls)
 }
 
-/// Records a running job, once it is observed.
-fn record(job: &Job, path: &Path, options: &[&str]) -> Result<Profiler, Failed> {
-    let first = ["trace", "--json", "--pid-of", job.called(), "-o"].map(OsString::from);
-    let words = first.into_iter().chain([path.into()]).chain(options.iter().map(OsString::from));
-    let mut profiler = Profiler::start(words)?;
-    profiler.wait_for("mpiprobe: observing ")?;
-    Ok(profiler)
-}
-
 /// What was asked for is known, and so is when it was over, if its return could be probed; what comes later is in its order.
 fn returned_in_trace(mpi: Mpi) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
@@ -154,7 +146,7 @@ fn returned_in_trace(mpi: Mpi) -> Result<(), Failed> {
     job.ranks()?;
     answer(&job, &[], |answer| answer["threads"].to_string().contains("\"MPI_Recv\""))?;
     let before_ns = monotonic_ns();
-    let profiler = record(&job, &path, &["--waits"])?;
+    let profiler = By::Root.record(&job, &path, &["--waits"])?;
     job.open_gate("1")?;
     job.wait_for_gate("2")?;
     job.open_gate("2")?;
@@ -187,7 +179,7 @@ fn hung_in_trace(mpi: Mpi) -> Result<(), Failed> {
     let path = directory.path().join("job.trace");
     let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).own_name().spawn()?;
     answer(&job, &[], |answer| is_hung_in(answer, &HUNG_IN))?;
-    record(&job, &path, &[])?.interrupt()?;
+    By::Root.record(&job, &path, &[])?.interrupt()?;
     expect_hung(&path)
 }
 
@@ -211,7 +203,7 @@ fn hung_in_dump(mpi: Mpi) -> Result<(), Failed> {
     let path = directory.path().join("job.trace");
     let job = Job::builder(mpi, program::HANG).ranks(2).args(["7"]).own_name().spawn()?;
     answer(&job, &[], |answer| is_hung_in(answer, &HUNG_IN))?;
-    let mut profiler = record(&job, &path, &["--flight", "1h", "--dump-on-hang", "1s"])?;
+    let mut profiler = By::Root.record(&job, &path, &["--flight", "1h", "--dump-on-hang", "1s"])?;
     profiler.wait_for("because no call has returned for 1s, and 2 are open for longer")?;
     expect_hung(&path)
 }

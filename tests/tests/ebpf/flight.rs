@@ -49,7 +49,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 }
 
 /// Who records.
-enum By {
+pub(crate) enum By {
     /// mpiprobe, as root.
     Root,
     /// The node service, for a user without any right, in whose memory the calls are, and whose files.
@@ -77,7 +77,7 @@ impl By {
     }
 
     /// `mpiprobe trace --flight OPTIONS`, once it observes the job.
-    fn record(&self, job: &Job, to: &Path, options: &[&str]) -> Result<Profiler, Failed> {
+    pub(crate) fn record(&self, job: &Job, to: &Path, options: &[&str]) -> Result<Profiler, Failed> {
         let first = ["trace", "--json", "--pid-of", job.called(), "-o"].map(OsString::from);
         let words = first.into_iter().chain([to.into()]).chain(options.iter().map(OsString::from));
         let mut profiler = match self {

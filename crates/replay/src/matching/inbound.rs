@@ -80,8 +80,8 @@ pub(super) const STILL_OPEN: u64 = u64::MAX;
 
 /// The one end of a channel, or the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Sender,
+enum ChannelEnd {
+    Source,
     Receiver,
 }
 
@@ -565,7 +565,7 @@ impl Inbound {
             }
             FromOther::Doubtful { channel, gap } => {
                 let Some(channel) = self.channels.get_mut(channel as usize) else { return };
-                self.unsure += usize::from(channel.add_gap(Side::Sender, gap, &mut self.met));
+                self.unsure += usize::from(channel.add_gap(ChannelEnd::Source, gap, &mut self.met));
             }
         }
     }
@@ -574,7 +574,7 @@ impl Inbound {
     pub(super) fn break_from(&mut self, source: ProcessId, gap: Gap) {
         self.source_gaps.insert(source, gap);
         for channel in self.channels.iter_mut().filter(|channel| channel.key.source == source) {
-            self.unsure += usize::from(channel.add_gap(Side::Sender, gap, &mut self.met));
+            self.unsure += usize::from(channel.add_gap(ChannelEnd::Source, gap, &mut self.met));
         }
     }
 
@@ -594,7 +594,7 @@ impl Inbound {
     /// It is not known how many of the process's receives from a gap on were of this channel.
     fn break_channel(&mut self, index: usize, gap: Gap) {
         let Some(channel) = self.channels.get_mut(index) else { return };
-        self.unsure += usize::from(channel.add_gap(Side::Receiver, gap, &mut self.met));
+        self.unsure += usize::from(channel.add_gap(ChannelEnd::Receiver, gap, &mut self.met));
     }
 
     /// Too much waits: nothing until then will be matched.
@@ -671,7 +671,7 @@ impl Inbound {
             let receive = self.receives.get_mut(**key);
             receive.is_none_or(|receive| receive.posted.entry_ns < between.from_ns.1)
         };
-        if [between.from_ns.0, between.from_ns.1].contains(&STILL_OPEN) {
+        if between.begins_open() {
             return false;
         }
         let place = channel.order.as_ref().map(Order::place);
@@ -733,7 +733,7 @@ impl Inbound {
     fn skip(&mut self, index: usize, first: Between) -> bool {
         let Some(channel) = self.channels.get_mut(index) else { return false };
         let next = channel.after(first);
-        if [next.from_ns.0, next.from_ns.1].contains(&STILL_OPEN) {
+        if next.begins_open() {
             return false;
         }
         // What comes before the first gap of its own process has no place any more, nor what comes before the next one; the rest may belong to
@@ -975,6 +975,11 @@ impl Gaps {
 }
 
 impl Between {
+    /// One of the first gaps goes on.
+    fn begins_open(&self) -> bool {
+        self.from_ns.0 == STILL_OPEN || self.from_ns.1 == STILL_OPEN
+    }
+
     /// The first gaps, and where they end.
     fn from(&self) -> ((bool, bool), (u64, u64)) {
         (self.are_first, self.from_ns)
@@ -1052,20 +1057,20 @@ impl Channel {
     }
 
     /// It is not known how many there were in a gap. Gives whether it was sure up to now.
-    fn add_gap(&mut self, of: Side, gap: Gap, met: &mut Vec<Met>) -> bool {
+    fn add_gap(&mut self, of: ChannelEnd, gap: Gap, met: &mut Vec<Met>) -> bool {
         let was_sure = self.is_sure();
         if was_sure {
             self.doubt_sends(met);
         }
         let first = self.between().from();
         match of {
-            Side::Sender => self.source_gaps.add(gap),
-            Side::Receiver => self.own_gaps.add(gap),
+            ChannelEnd::Source => self.source_gaps.add(gap),
+            ChannelEnd::Receiver => self.own_gaps.add(gap),
         }
         // A later gap changes nothing about what was found out.
         let is_later = |order: &Order| match of {
-            Side::Sender => order.over_ns() < gap.from_ns,
-            Side::Receiver => order.posted_ns() < gap.from_ns,
+            ChannelEnd::Source => order.over_ns() < gap.from_ns,
+            ChannelEnd::Receiver => order.posted_ns() < gap.from_ns,
         };
         let is_same = self.between().from() == first;
         self.order = self.order.take().filter(|order| is_same && is_later(order));

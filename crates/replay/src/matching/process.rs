@@ -824,8 +824,8 @@ impl ProcessReplay {
         if until_ns == u64::MAX {
             return until_ns;
         }
-        let losses = |location| known.definitions.location(location).map(|location| location.losses);
-        let may_miss = |thread: &&Thread| losses(thread.location).is_some_and(|losses| is_harmful(&losses));
+        let location = |thread: &Thread| known.definitions.location(thread.location);
+        let may_miss = |thread: &&Thread| location(thread).is_some_and(|location| is_harmful(&location.losses));
         let last = self.threads.iter().filter(may_miss).map(|thread| thread.last_ns.saturating_add(1));
         last.fold(until_ns, u64::min)
     }

@@ -1,10 +1,10 @@
 /* between_groups: collective calls over an inter-communicator of the ranks with even and those with odd numbers. Four ranks.
  *
  * In each of STEPS steps, over it: MPI_Barrier, MPI_Allreduce, MPI_Bcast and MPI_Reduce with rank 0 of the world as root, MPI_Alltoall, and
- * MPI_Iallgather with MPI_Wait. The last rank comes 2 ms late to MPI_Barrier, and rank 0 to MPI_Bcast. Then MPI_Barrier over a duplicate, and over what
- * both groups merge to. */
+ * MPI_Iallgather with MPI_Wait. The last rank comes late (late.h) to MPI_Barrier, and rank 0 to MPI_Bcast. Then MPI_Barrier over a
+ * duplicate, and over what both groups merge to. */
 #include <mpi.h>
-#include <unistd.h>
+#include "late.h"
 
 enum { STEPS = 10, RANKS = 4 };
 
@@ -19,11 +19,11 @@ int main(int argc, char **argv) {
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - is_odd, 0, &between);
     for (int step = 0; step < STEPS; step++) {
         if (rank == RANKS - 1)
-            usleep(2000);
+            come_late(step == 0);
         MPI_Barrier(between);
         MPI_Allreduce(out, in, 1, MPI_INT, MPI_SUM, between);
         if (rank == 0)
-            usleep(2000);
+            come_late(step == 0);
         MPI_Bcast(out, 1, MPI_INT, root, between);
         MPI_Reduce(out, in, 1, MPI_INT, MPI_SUM, root, between);
         MPI_Alltoall(out, 1, MPI_INT, in, 1, MPI_INT, between);

@@ -1,9 +1,9 @@
 /* epochs: one-sided communication with general active target synchronisation. Three ranks.
  *
  * In each of STEPS steps rank 0 exposes its window to the others (MPI_Win_post, MPI_Win_wait), which put an int each into it (MPI_Win_start, MPI_Put,
- * MPI_Win_complete). Rank 0 comes 2 ms late to MPI_Win_post in even steps, and the last rank to MPI_Win_complete in odd ones. */
+ * MPI_Win_complete). Rank 0 comes late (late.h) to MPI_Win_post in even steps, and the last rank to MPI_Win_complete in odd ones. */
 #include <mpi.h>
-#include <unistd.h>
+#include "late.h"
 
 enum { STEPS = 10 };
 
@@ -21,14 +21,14 @@ int main(int argc, char **argv) {
     for (int step = 0; step < STEPS; step++) {
         if (rank == 0) {
             if (step % 2 == 0)
-                usleep(2000);
+                come_late(step == 0);
             MPI_Win_post(origins, 0, window);
             MPI_Win_wait(window);
         } else {
             MPI_Win_start(target, 0, window);
             MPI_Put(&number, 1, MPI_INT, 0, rank, 1, MPI_INT, window);
             if (rank == size - 1 && step % 2 == 1)
-                usleep(2000);
+                come_late(step == 1);
             MPI_Win_complete(window);
         }
     }

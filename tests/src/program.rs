@@ -58,7 +58,7 @@ pub const RECENT: Program = program("recent", Language::C, &["recent.c", "gate.h
 /// Legal calls in random order: `random SEED [STEPS [THREADS]]`.
 pub const RANDOM: Program = program("random", Language::C, &["random.c"]);
 /// Windows and a file that all use together. `fences FILE`.
-pub const FENCES: Program = program("fences", Language::C, &["fences.c"]);
+pub const FENCES: Program = program("fences", Language::C, &["fences.c", "late.h"]);
 /// Can take longer in one function of one rank: `slower [N [PERMILLE [compute]]]`. Two ranks.
 pub const SLOWER: Program = program("slower", Language::C, &["slower.c", "gate.h"]);
 /// Functions of every group. Has [own counts](crate::Job::own_counts).
@@ -132,9 +132,9 @@ pub const COMMUNICATOR_ORDERS: Program = program("communicator_orders", Language
 /// Communicators that threads make at once, each out of its own one.
 pub const COMMUNICATOR_THREADS: Program = program("communicator_threads", Language::C, &["communicator_threads.c"]);
 /// Collective calls over an inter-communicator. Four ranks.
-pub const BETWEEN_GROUPS: Program = program("between_groups", Language::C, &["between_groups.c"]);
+pub const BETWEEN_GROUPS: Program = program("between_groups", Language::C, &["between_groups.c", "late.h"]);
 /// One-sided communication, with epochs of whom it is for. Three ranks.
-pub const EPOCHS: Program = program("epochs", Language::C, &["epochs.c"]);
+pub const EPOCHS: Program = program("epochs", Language::C, &["epochs.c", "late.h"]);
 /// One-sided communication with locks: three ranks.
 pub const LOCKS: Program = program("locks", Language::C, &["locks.c"]);
 /// Ranks that spawn as many more. Two ranks.

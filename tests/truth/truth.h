@@ -118,12 +118,12 @@ struct truth_traffic {
     uint64_t unused;
 };
 
-/* Room for events; of further ones there is the number. */
+/* Room for events; further ones take the place of the first. */
 #define TRUTH_EVENTS (1 << 16)
 #define TRUTH_CHANGES (1 << 16)
 
 struct truth_log {
-    _Atomic uint32_t events, changes; /* that were to be logged */
+    _Atomic uint32_t events, changes; /* that were logged */
     uint64_t unused[7];
 };
 

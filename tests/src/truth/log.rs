@@ -33,6 +33,8 @@ pub enum Given {
 /// A call that has returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoggedCall {
+    /// Which of the thread's calls that have returned, from 0 on.
+    pub number: u32,
     pub function: String,
     /// CLOCK_MONOTONIC, ns, around the library's function.
     pub start_ns: u64,
@@ -96,8 +98,8 @@ pub struct LoggedChange {
 pub struct Log {
     /// By thread id, in their order.
     pub threads: BTreeMap<u32, Vec<LoggedCall>>,
-    /// What found no room.
-    pub unlogged: u32,
+    /// The first calls and changes, whose place later ones have got.
+    pub overwritten: u32,
 }
 
 pub(super) fn log(file: Reader, names: &[String], scopes: &[Scope]) -> Result<Log, TruthError> {
@@ -122,7 +124,8 @@ pub(super) fn log(file: Reader, names: &[String], scopes: &[Scope]) -> Result<Lo
         threads.entry(tid).or_default().insert(number, event(file, at, names, scopes, changes)?);
     }
     let threads = threads.into_iter().map(|(tid, calls)| (tid, calls.into_values().collect()));
-    Ok(Log { threads: threads.collect(), unlogged: events.saturating_sub(EVENTS) + changes.saturating_sub(CHANGES) })
+    let overwritten = events.saturating_sub(EVENTS) + changes.saturating_sub(CHANGES);
+    Ok(Log { threads: threads.collect(), overwritten })
 }
 
 fn event(
@@ -157,6 +160,7 @@ fn event(
         },
     };
     Ok(LoggedCall {
+        number: file.u32(at + 4)?,
         function: name(file, names, at + 8)?,
         start_ns: file.u64(at + 16)?,
         end_ns: file.u64(at + 24)?,

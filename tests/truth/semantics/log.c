@@ -26,8 +26,7 @@ void truth_log_place(struct truth_header *header, uint64_t offset) {
 
 void truth_log_event(const struct truth_event *event) {
     uint32_t index = atomic_fetch_add(&logged->events, 1);
-    if (index < TRUTH_EVENTS)
-        events[index] = *event;
+    events[index % TRUTH_EVENTS] = *event;
 }
 
 static int rank(int given) {
@@ -146,6 +145,5 @@ void truth_log_change(const struct operation *operation, enum truth_change_kind 
         }
     }
     uint32_t index = atomic_fetch_add(&logged->changes, 1);
-    if (index < TRUTH_CHANGES)
-        changes[index] = change;
+    changes[index % TRUTH_CHANGES] = change;
 }

@@ -216,6 +216,12 @@ impl Probes {
         Some(self.files.get(&id)?.cover(scope)?.since_ns)
     }
 
+    /// Since when all files are under probes for all processes, ns; `None`: some are not, or there are none.
+    pub(super) fn all_since_ns(&self) -> Option<u64> {
+        let since_ns = self.files.values().map(|probed| Some(probed.cover(Scope::Inode)?.since_ns));
+        since_ns.collect::<Option<Vec<_>>>()?.into_iter().max()
+    }
+
     /// Whether there have ever been probes.
     pub(super) fn have_been_attached(&self) -> bool {
         self.files.values().any(|probed| probed.was_attached)

@@ -217,6 +217,16 @@ impl ProcessTable {
         Some(entry.observed.identity.pid)
     }
 
+    /// All files have been under probes for everybody since `probed_ns`: who was executed later, and has ended before anybody looked at him, was
+    /// counted from his first call on.
+    pub(super) fn note_unseen(&mut self, probed_ns: u64) {
+        for Entry { observed, .. } in self.entries.values_mut().filter(|entry| entry.by_exec && !entry.identified) {
+            if observed.state != RankState::Running && observed.since_ns >= probed_ns {
+                observed.beginning = Beginning::FirstCall;
+            }
+        }
+    }
+
     /// A thread has ended inside a call, made by `user` if that is not who called MPI's function.
     pub(super) fn note_ended_call(&mut self, notice: &Notice, user: Option<u64>) {
         let NoticeKind::EndedInCall { tid, function, started_ns, call_site, arguments } = notice.kind else { return };
@@ -418,6 +428,26 @@ mod tests {
         process_table.add_candidate(3, 4003, Candidate { parent: Some(9), job: job.clone(), ..told(&[RANK]) }, 6, true);
         let job_of = |slot: u32| process_table.entries[&slot].job.clone();
         assert_eq!([job_of(1), job_of(2), job_of(3)], [job.clone(), of_tree(), job]);
+    }
+
+    #[test]
+    fn who_has_ended_unseen_was_counted_from_the_first_call_on_if_all_was_probed_by_then() {
+        let mut process_table = ProcessTable::default();
+        for (slot, since_ns) in [(1, 99), (2, 100), (3, 101)] {
+            process_table.add_candidate(slot, 4000 + slot, told(&[RANK]), since_ns, true);
+        }
+        process_table.add_candidate(4, 4004, told(&[RANK]), 102, false);
+        for slot in [1, 2, 4] {
+            process_table.end(slot, RankState::Ended, 200);
+        }
+        process_table.note_unseen(100);
+        let beginnings = [1, 2, 3, 4].map(|slot| process_table.entries[&slot].observed.beginning);
+        let [awaited, whole] = [Beginning::Awaited, Beginning::FirstCall];
+        assert_eq!(
+            beginnings,
+            [awaited, whole, awaited, awaited],
+            "one runs still, one was not executed under our eyes"
+        );
     }
 
     #[test]

@@ -216,7 +216,7 @@ pub async fn execute(arguments: &Arguments) -> Result<Exit, CommandError> {
             let means = launcher.as_ref().map(means).transpose().map_err(SessionError::from)?;
             Ok(if agent::serve(understand, means).await { Exit::Complete } else { Exit::Failed })
         }
-        None if arguments.observe.has_target() => observe(arguments).await,
+        None if arguments.observe.has_target() => Box::pin(observe(arguments)).await,
         None => list(arguments.observe.json, true, arguments.socket.as_deref()).await,
     };
     match done {

@@ -22,7 +22,7 @@ use super::{
     source::StacksBy,
     stacks::{StackLooks, living},
     standstill::Standstills,
-    trace::{Listener, relay},
+    trace::{HandedOn, Listener, hand_on},
 };
 use crate::viewed::Shown;
 
@@ -39,8 +39,8 @@ pub(super) struct Sinks {
     stacks: Option<StackLooks>,
     /// Somebody does now.
     are_stacks_shown: bool,
-    /// A view elsewhere is told of single calls.
-    are_calls_told: bool,
+    /// Single calls on their way to a view elsewhere, once it has asked for them.
+    told_calls: Option<Vec<HandedOn>>,
     /// Processes that may be looked at for that.
     living: Vec<u32>,
     /// Who may see them, if not who has started this program.
@@ -298,14 +298,15 @@ impl Sinks {
             return view.show_calls(calls);
         }
         // However often they are asked for.
-        let Some(viewer) = self.viewer().filter(|_| !self.are_calls_told) else { return };
+        let Some(viewer) = self.viewer().filter(|_| self.told_calls.is_none()) else { return };
         let given = match calls {
             Calls::Kept(kept) => {
-                self.are_calls_told = true;
+                let told = self.told_calls.get_or_insert_default();
                 // Of several nodes each tells its own, and nobody tells them on.
                 kept.iter().try_for_each(|one| {
                     let to = Arc::clone(&viewer);
-                    relay(&one.window, Listener::new(move |message| to(Shown::Calls(message))))
+                    let listener = Listener::new(move |message| to(Shown::Calls(message)));
+                    hand_on(&one.window, listener).map(|calls| told.push(calls)).map_err(|error| error.to_string())
                 })
             }
             Calls::Refused(why) => Err(why),
@@ -341,6 +342,8 @@ impl Sinks {
 
     /// Gives the terminal back, and the final profile to everybody.
     pub(super) fn close(mut self, profile: &Arc<Profile>) -> Result<Outcome, SessionError> {
+        // After the last profile nobody looks for any more of them.
+        self.told_calls.take().into_iter().flatten().for_each(HandedOn::finish);
         self.record(profile);
         let closed = self.view.map_or(Ok(()), LiveView::close);
         // Whatever has become of the view, this is what the observation was for.

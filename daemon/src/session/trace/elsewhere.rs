@@ -1,7 +1,7 @@
-//! A recording in memory that somebody elsewhere keeps, and writes down: in memory of theirs, into files of theirs.
+//! Calls that somebody elsewhere keeps: in memory of theirs, into files of theirs.
 
 use std::{
-    io::Write as _,
+    io::{self, Write as _},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -13,11 +13,15 @@ use super::{
     stream::{ChunkStream, Listener},
 };
 
-/// Whoever keeps it.
+/// What is in a window, on its way to somebody who keeps the same.
+#[derive(Debug)]
+pub(in crate::session) struct HandedOn(Arc<Mutex<Stream>>);
+
+/// A recording in memory that somebody elsewhere keeps, and writes down.
 #[derive(Debug)]
 pub(super) struct Elsewhere {
     window: Arc<Window>,
-    stream: Arc<Mutex<Stream>>,
+    handed_on: HandedOn,
 }
 
 #[derive(Debug)]
@@ -28,10 +32,13 @@ enum Stream {
     Over,
 }
 
-impl Elsewhere {
-    /// From now on, before there is anything to be recorded.
-    pub(super) fn begin(to: Listener) -> Result<Self, TraceError> {
-        let window = Arc::new(Window::new(HANDED_ON));
+impl HandedOn {
+    /// All that is there and what comes, as far as it is taken in time. `broken` is told why no more is.
+    pub(super) fn begin(
+        window: &Window,
+        to: Listener,
+        broken: impl Fn(&io::Error) + Send + 'static,
+    ) -> Result<Self, TraceError> {
         let stream = ChunkStream::begin(to).map_err(TraceError::Thread)?;
         let stream = Arc::new(Mutex::new(Stream::GoesOn(stream)));
         let of_relay = Arc::clone(&stream);
@@ -39,13 +46,40 @@ impl Elsewhere {
             let mut stream = lock(&of_relay);
             let Stream::GoesOn(chunks) = &mut *stream else { return false };
             if let Err(error) = chunks.write_all(message) {
+                broken(&error);
                 *stream = Stream::Broken(error.to_string());
                 return false;
             }
             true
         };
         window.relay(tell).map_err(in_memory)?;
-        Ok(Self { window, stream })
+        Ok(Self(stream))
+    }
+
+    fn trouble(&self) -> Option<String> {
+        match &*lock(&self.0) {
+            Stream::Broken(why) => Some(why.clone()),
+            Stream::GoesOn(_) | Stream::Over => None,
+        }
+    }
+
+    /// Waits until all has been taken, or will not be: what is said afterwards comes after it.
+    pub(in crate::session) fn finish(self) {
+        let stream = std::mem::replace(&mut *lock(&self.0), Stream::Over);
+        if let Stream::GoesOn(chunks) = stream {
+            // Whoever does not take it knows that.
+            let _ = chunks.finish();
+        }
+    }
+}
+
+impl Elsewhere {
+    /// From now on, before there is anything to be recorded.
+    pub(super) fn begin(to: Listener) -> Result<Self, TraceError> {
+        let window = Arc::new(Window::new(HANDED_ON));
+        // It is asked for.
+        let handed_on = HandedOn::begin(&window, to, |_| {})?;
+        Ok(Self { window, handed_on })
     }
 
     /// What is put into it is given.
@@ -60,19 +94,12 @@ impl Elsewhere {
 
     /// Why no more is given.
     pub(super) fn trouble(&self) -> Option<String> {
-        match &*lock(&self.stream) {
-            Stream::Broken(why) => Some(why.clone()),
-            Stream::GoesOn(_) | Stream::Over => None,
-        }
+        self.handed_on.trouble()
     }
 
     /// Waits until all has been taken, or will not be.
     pub(super) fn finish(self) {
-        let stream = std::mem::replace(&mut *lock(&self.stream), Stream::Over);
-        if let Stream::GoesOn(chunks) = stream {
-            // Whoever does not take it knows that.
-            let _ = chunks.finish();
-        }
+        self.handed_on.finish();
     }
 }
 

@@ -13,8 +13,7 @@ mod waits;
 mod worker;
 
 use std::{
-    fmt,
-    io::{self, Write as _},
+    fmt, io,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -27,6 +26,7 @@ pub(in crate::session) use dumps::Asked as ToDump;
 pub use dumps::Dumped;
 use dumps::{Asked, Dumps};
 use elsewhere::Elsewhere;
+pub(in crate::session) use elsewhere::HandedOn;
 use flight::{Flight, Keeper};
 pub(in crate::session) use incoming::{DumpRequests, IncomingTrace};
 use mpiprobe_functions::by_name;
@@ -42,7 +42,6 @@ pub(in crate::session) use options::WINDOW;
 pub use options::{FlightOptions, LatestCalls, Ranks, TraceOptions, TraceTo, When, flight_span, typed_flight_span};
 pub use requests::{DumpError, ask};
 pub(in crate::session) use sources::{FileSource, KernelLines, LineSource};
-use stream::ChunkStream;
 pub use stream::Listener;
 use thiserror::Error;
 pub(in crate::session) use waits::own_cpu_ns;
@@ -53,18 +52,13 @@ use worker::{Live, Message, Shared, Store, Worker, failed};
 use super::host;
 
 /// Gives somebody elsewhere, who keeps the same, all that is in a window and what comes, as far as it is taken in time.
-pub(in crate::session) fn relay(window: &Window, to: Listener) -> Result<(), String> {
-    let mut stream = ChunkStream::begin(to).map_err(|error| TraceError::Thread(error).to_string())?;
-    let tell = move |message: &[u8]| match stream.write_all(message) {
-        Ok(()) => true,
-        // Nobody is there any more.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => false,
-        Err(error) => {
+pub(in crate::session) fn hand_on(window: &Window, to: Listener) -> Result<HandedOn, TraceError> {
+    HandedOn::begin(window, to, |error| {
+        // Else nobody is there any more.
+        if error.kind() != io::ErrorKind::BrokenPipe {
             say(format_args!("no more calls are shown: {error}"));
-            false
         }
-    };
-    window.relay(tell).map_err(|error| error.to_string())
+    })
 }
 
 /// Why nothing is recorded.

@@ -106,3 +106,31 @@ impl Elsewhere {
 fn lock(stream: &Mutex<Stream>) -> MutexGuard<'_, Stream> {
     stream.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc::sync_channel, thread};
+
+    use super::*;
+
+    #[test]
+    fn what_has_been_handed_on_is_taken_before_the_end() {
+        let window = Window::new(HANDED_ON);
+        let (to, taken) = sync_channel::<()>(0);
+        let listener = Listener::new(move |_| to.send(()).is_ok());
+        let handed_on = HandedOn::begin(&window, listener, |_| {}).unwrap();
+        (1..4).for_each(|ns| window.note(ns, Vec::new()));
+        let finishing = thread::spawn(move || handed_on.finish());
+        let mut messages = 0;
+        loop {
+            let has_finished = finishing.is_finished();
+            if taken.recv().is_err() {
+                break;
+            }
+            assert!(!has_finished);
+            messages += 1;
+        }
+        finishing.join().unwrap();
+        assert!(messages > 3, "{messages}");
+    }
+}

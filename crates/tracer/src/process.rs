@@ -78,6 +78,8 @@ pub(crate) struct Recorded {
     objects: HashMap<(bool, u64), (u32, u32)>,
     last_object: u32,
     sites: HashMap<u64, SiteId>,
+    /// By index plus one: as many as tables have room for, at most.
+    flows: HashMap<u32, FlowKey>,
     /// As they were defined, by number.
     communicators: BTreeMap<u32, LocalCommunicator>,
     /// All that were made are defined that have lower numbers.
@@ -150,6 +152,7 @@ impl Recorded {
             objects: HashMap::new(),
             last_object: 0,
             sites: HashMap::new(),
+            flows: HashMap::new(),
             communicators: BTreeMap::new(),
             next_communicator: 1,
             given_communicators: 0,
@@ -190,15 +193,17 @@ impl Recorded {
         self.thread(record.tid, 0, names).add_change(record);
     }
 
-    /// A call that has returned: its event, if it is its turn. `since_ns`: what had begun before that had when nothing was recorded.
+    /// A call that has returned; gives its event to `take`, if it is its turn. `since_ns`: what had begun before that had when nothing was recorded.
     pub(crate) fn call(
         &mut self,
         record: &CallRecord,
-        pass: u64,
-        since_ns: u64,
+        (pass, since_ns): (u64, u64),
         names: &mut Names,
-    ) -> Option<(LocationId, Event)> {
-        FunctionId::from_index(record.function)?;
+        take: impl FnOnce(&mut Self, &mut Names, LocationId, &Event),
+    ) {
+        if FunctionId::from_index(record.function).is_none() {
+            return;
+        }
         let began_before = record.started_ns < since_ns;
         let mut thread = self.thread(record.tid, record.started_ns, names);
         let mut turn = thread.turn(record.number, record.started_ns);
@@ -208,17 +213,16 @@ impl Recorded {
             turn = thread.turn(record.number, record.started_ns);
         }
         match turn {
-            Turn::TooLate => None,
+            Turn::TooLate => {}
             // As most are, which are copied nowhere.
             Turn::Now if thread.is_free() => {
                 let (number, changes) = thread.take_call(record);
                 let location = thread.location;
-                Some((location, self.call_event(number, record, &changes, began_before, names)?))
+                if let Some(event) = self.call_event(number, record, &changes, began_before, names) {
+                    take(self, names, location, &event);
+                }
             }
-            Turn::Now | Turn::Later | Turn::OtherThread => {
-                thread.hold_call(record, pass, began_before);
-                None
-            }
+            Turn::Now | Turn::Later | Turn::OtherThread => thread.hold_call(record, pass, began_before),
         }
     }
 
@@ -355,7 +359,7 @@ impl Recorded {
         changes: &[ChangeRecord],
         names: &mut Names,
     ) -> Call {
-        let flow = self.referred.flow(record.flow_plus_1);
+        let flow = self.flow(record.flow_plus_1);
         let (site, number) =
             flow.map_or((record.call_site, record.communicator), |flow: FlowKey| (flow.call_site, flow.communicator));
         let communicator = self.communicator(number, names);
@@ -372,6 +376,15 @@ impl Recorded {
         }
         call.requests = changes.iter().filter_map(|change| self.request_change(change, names)).collect();
         call
+    }
+
+    /// What calls of a flow have in common, which stays as it is. It is next to what is counted all the time, and reading that again and again
+    /// takes long.
+    fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
+        match self.flows.entry(plus_1) {
+            Entry::Occupied(known) => Some(*known.get()),
+            Entry::Vacant(new) => self.referred.flow(plus_1).map(|key| *new.insert(key)),
+        }
     }
 
     fn lock_of(&mut self, function: FunctionId, record: &CallRecord) -> Option<Lock> {

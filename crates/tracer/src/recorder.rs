@@ -224,7 +224,12 @@ impl<O: Output> Recorder<O> {
                     let Some((_, words)) = half else { return };
                     before = Some(words);
                 }
-                process.call(&CallRecord::read(words, before.as_ref()), pass, self.since_ns, names)
+                let record = CallRecord::read(words, before.as_ref());
+                let sink = &mut self.sink;
+                process.call(&record, (pass, self.since_ns), names, |process, names, location, event| {
+                    sink.write(process, names, location, event);
+                });
+                None
             }
             kind::PHASE => process.phase(&PhaseRecord::read(words), pass, names),
             _ => None,

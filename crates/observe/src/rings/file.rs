@@ -12,7 +12,6 @@ use std::{
 };
 
 use bytemuck::AnyBitPattern;
-use hashbrown::HashMap;
 use mpiprobe_common::{
     EndedThread, FlowKey, Layout, PhaseKey,
     file::{
@@ -54,7 +53,7 @@ impl FileRings {
 
     /// What its lines refer to.
     pub fn referred(self: &Arc<Self>) -> FileReferred {
-        FileReferred { rings: Arc::clone(self), flows: HashMap::new() }
+        FileReferred { rings: Arc::clone(self) }
     }
 
     fn entry<T: AnyBitPattern>(&self, region: Region<T>, index: u32) -> Option<T> {
@@ -102,19 +101,11 @@ impl Rings for FileRings {
 #[derive(Debug)]
 pub struct FileReferred {
     rings: Arc<FileRings>,
-    /// By index. Those that were asked for, because a line that was written later refers to them: others may be half written.
-    flows: HashMap<u32, FlowKey>,
 }
 
 impl Referred for FileReferred {
     fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
-        let index = plus_1.checked_sub(1)?;
-        if let Some(known) = self.flows.get(&index) {
-            return Some(*known);
-        }
-        let flow = self.rings.entry(FLOWS_REGION, index)?;
-        self.flows.insert(index, flow.key);
-        Some(flow.key)
+        Some(self.rings.entry(FLOWS_REGION, plus_1.checked_sub(1)?)?.key)
     }
 
     fn communicator(&mut self, number: u32) -> Option<CommunicatorSnapshot> {

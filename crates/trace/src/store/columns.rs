@@ -1,6 +1,6 @@
 //! Events of a location as columns: shapes (what events have in common), times, requests.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use hashbrown::HashMap;
 use mpiprobe_functions::FunctionId;
@@ -24,7 +24,11 @@ const MOST_SHAPES: usize = 4 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     count: u32,
-    shapes: HashMap<Vec<u8>, u64>,
+    shapes: HashMap<Vec<u8>, u32>,
+    /// By shape.
+    places: Vec<Place>,
+    /// The shape that was looked for last.
+    last_shape: u32,
     /// Room for the one that is looked for.
     shape: Vec<u8>,
     /// In the order of first use.
@@ -43,6 +47,14 @@ pub(super) struct Columns {
     pub(super) first_number: u64,
 }
 
+/// A shape in the dictionary.
+#[derive(Debug)]
+struct Place {
+    bytes: Range<usize>,
+    /// Which one came after it the last time.
+    after: u32,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Last {
     end_ns: u64,
@@ -53,6 +65,23 @@ struct Last {
 }
 
 impl Columns {
+    /// Empty ones, with room for as much as is in these.
+    pub(super) fn next(&self) -> Self {
+        let like = |column: &Vec<u8>| Vec::with_capacity(column.len());
+        Self {
+            shapes: HashMap::with_capacity(self.shapes.len()),
+            places: Vec::with_capacity(self.places.len()),
+            dictionary: like(&self.dictionary),
+            which: like(&self.which),
+            gaps: like(&self.gaps),
+            durations: like(&self.durations),
+            jumps: like(&self.jumps),
+            requests: like(&self.requests),
+            changes: like(&self.changes),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn count(&self) -> u32 {
         self.count
     }
@@ -73,7 +102,7 @@ impl Columns {
             Event::Phase(change) => put_phase(&mut self.shape, change),
         }
         let index = self.shape_index();
-        put(&mut self.which, index);
+        put(&mut self.which, index.into());
         put(&mut self.gaps, zigzag(begin_ns.wrapping_sub(self.last.end_ns).cast_signed()));
         put(&mut self.durations, zigzag(end_ns.wrapping_sub(begin_ns).cast_signed()));
         self.last.end_ns = end_ns;
@@ -106,21 +135,39 @@ impl Columns {
             self.shape.extend([2, change.change as u8]);
             put_operation(&mut self.shape, &change.operation);
             let index = self.shape_index();
-            put(&mut self.changes, index);
+            put(&mut self.changes, index.into());
             put(&mut self.changes, zigzag(change.request.0.wrapping_sub(self.last.changed).cast_signed()));
             self.last.changed = change.request.0;
         }
     }
 
-    /// Which one it is of those of the chunk.
-    fn shape_index(&mut self) -> u64 {
-        let next = self.shapes.len() as u64;
+    /// Which one it is of those of the chunk. Programs go round in loops: mostly it is the one that came after the last one the time before,
+    /// and need not be looked for.
+    fn shape_index(&mut self) -> u32 {
+        let last = self.last_shape as usize;
+        let after = self.places.get(last).map(|place| place.after);
+        let bytes = after.and_then(|after| self.places.get(after as usize)).map(|place| place.bytes.clone());
+        let index = match after.zip(bytes.and_then(|bytes| self.dictionary.get(bytes))) {
+            Some((after, bytes)) if bytes == self.shape => after,
+            _ => self.found_or_new(),
+        };
+        if let Some(place) = self.places.get_mut(last) {
+            place.after = index;
+        }
+        self.last_shape = index;
+        index
+    }
+
+    fn found_or_new(&mut self) -> u32 {
+        let next = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
         if let Some(&known) = self.shapes.get(&self.shape) {
             return known;
         }
         put(&mut self.dictionary, self.shape.len() as u64);
+        let begin = self.dictionary.len();
         self.dictionary.extend_from_slice(&self.shape);
         self.shapes.insert(self.shape.clone(), next);
+        self.places.push(Place { bytes: begin..self.dictionary.len(), after: next });
         next
     }
 

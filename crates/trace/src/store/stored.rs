@@ -1,6 +1,6 @@
 //! Chunks on their way to a file, to memory, or to both.
 
-use std::fmt;
+use std::{fmt, mem};
 
 use super::{
     chunk::{HEAD, Head, Kind},
@@ -36,6 +36,12 @@ pub(super) struct OpenChunk {
 }
 
 impl OpenChunk {
+    /// Gives it, and begins the next one, which is to be as large.
+    pub(super) fn take(&mut self) -> Self {
+        let next = Self { columns: self.columns.next(), ..Self::default() };
+        mem::replace(self, next)
+    }
+
     pub(super) fn push(&mut self, event: &Event) {
         self.columns.push(event);
         match event {

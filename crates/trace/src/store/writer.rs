@@ -115,7 +115,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn close(&mut self, location: LocationId) -> Result<(), WriteError> {
-        let open = self.open.get_mut(location.index()).map(std::mem::take).unwrap_or_default();
+        let open = self.open.get_mut(location.index()).map(OpenChunk::take).unwrap_or_default();
         let count = open.columns.count();
         if count == 0 {
             return Ok(());

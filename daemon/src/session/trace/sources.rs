@@ -67,14 +67,34 @@ impl LineSource for FileSource {
     }
 }
 
+/// Lines for which room is kept from one time to the next: as many as a node writes in that time.
+const ROOM: usize = 1 << 16;
+
 /// A call, or another phase, as the kernel has written it.
+#[derive(Debug)]
 struct Written {
     at_ns: u64,
     place: (u32, u64),
     origin: Origin,
     words: Words,
-    /// The line before, if there is to be one.
-    more: Option<Words>,
+    /// Which of [`Lines::more`] is the line before, if there is to be one.
+    more: Option<u32>,
+}
+
+/// What one pass has found.
+#[derive(Debug, Default)]
+struct Lines {
+    calls: Vec<Written>,
+    more: Vec<Words>,
+}
+
+impl Lines {
+    fn clear(&mut self) {
+        self.calls.clear();
+        self.calls.shrink_to(ROOM);
+        self.more.clear();
+        self.more.shrink_to(ROOM);
+    }
 }
 
 /// Those that the kernel writes, of all processes that it observes.
@@ -84,6 +104,8 @@ pub(in crate::session) struct KernelLines {
     reader: RingReader,
     /// The line that a call needs besides its own, by ring, until that comes.
     halves: HashMap<u32, (u64, Words)>,
+    /// Of the last time: memory that is asked for each time costs more than what is done in it.
+    lines: Lines,
 }
 
 impl KernelLines {
@@ -91,7 +113,7 @@ impl KernelLines {
     pub(in crate::session) fn begin(rings: KernelRings) -> io::Result<Self> {
         let reader = RingReader::new(&rings, true)?;
         rings.switch(true);
-        Ok(Self { rings, reader, halves: HashMap::new() })
+        Ok(Self { rings, reader, halves: HashMap::new(), lines: Lines::default() })
     }
 }
 
@@ -101,8 +123,7 @@ impl LineSource for KernelLines {
     }
 
     fn drain(&mut self, now_ns: u64, is_last: bool, take: &mut Take<'_>) -> io::Result<Drained> {
-        let Self { rings, reader, halves } = self;
-        let mut calls: Vec<Written> = Vec::new();
+        let Self { rings, reader, halves, lines } = self;
         let drained = reader.drain(rings, now_ns, is_last, |ring, number, origin, words| {
             let at_ns = match origin.kind {
                 kind::CALL => CallRecord::returned_ns(words),
@@ -114,19 +135,24 @@ impl LineSource for KernelLines {
                 // They are kept until their call comes.
                 _ => return take(origin.process.into(), (ring, number), origin, words),
             };
-            let more = halves.remove(&ring).filter(|(at, _)| at.wrapping_add(1) == number).map(|(_, words)| words);
-            calls.push(Written { at_ns, place: (ring, number), origin, words: *words, more });
-        })?;
+            let more = if halves.is_empty() { None } else { halves.remove(&ring) };
+            let more = more.filter(|(at, _)| at.wrapping_add(1) == number).and_then(|(_, words)| {
+                lines.more.push(words);
+                u32::try_from(lines.more.len() - 1).ok()
+            });
+            lines.calls.push(Written { at_ns, place: (ring, number), origin, words: *words, more });
+        });
         // Whoever goes from processor to processor writes to several rings.
-        calls.sort_by_key(|call| call.at_ns);
-        for Written { place: (ring, number), origin, words, more, .. } in calls {
+        lines.calls.sort_by_key(|call| call.at_ns);
+        for &Written { place: (ring, number), origin, ref words, more, .. } in &lines.calls {
             let process = origin.process.into();
-            if let Some(more) = more {
-                take(process, (ring, number.wrapping_sub(1)), Origin { kind: kind::MORE, ..origin }, &more);
+            if let Some(more) = more.and_then(|place| lines.more.get(place as usize)) {
+                take(process, (ring, number.wrapping_sub(1)), Origin { kind: kind::MORE, ..origin }, more);
             }
-            take(process, (ring, number), origin, &words);
+            take(process, (ring, number), origin, words);
         }
-        Ok(drained)
+        lines.clear();
+        drained
     }
 
     fn switch(&mut self, is_on: bool) -> io::Result<()> {

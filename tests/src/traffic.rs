@@ -163,9 +163,8 @@ pub fn requests_of_chosen_functions(mpi: Mpi, engine: &str) -> Result<(), Failed
             || (received, pending) != (ITERATIONS * 64 * 1024, 0)
             || !profile.complete
         {
-            return Err(
-                format!("rank {rank}: {calls:?}, {received} bytes, {pending} pending, {}", profile.complete).into()
-            );
+            let why = &profile.incomplete_because;
+            return Err(format!("rank {rank}: {calls:?}, {received} bytes, {pending} pending, {why:?}").into());
         }
     }
     Ok(())

@@ -113,6 +113,7 @@ mod tests {
 
     use super::*;
 
+    /// Invariant LIVE-AGREES.
     #[test]
     fn what_has_been_handed_on_is_taken_before_the_end() {
         let window = Window::new(HANDED_ON);

@@ -206,15 +206,11 @@ impl<O: Output> Recorder<O> {
             return;
         }
         let (names, pass) = (&mut self.names, self.pass);
-        let event = match origin.kind {
+        match origin.kind {
             kind::MORE => {
                 process.halves.insert(ring, (number, *words));
-                None
             }
-            kind::CHANGE => {
-                process.change(ChangeRecord::read(words), names);
-                None
-            }
+            kind::CHANGE => process.change(ChangeRecord::read(words), names),
             kind::CALL => {
                 self.calls += 1;
                 let mut before = None;
@@ -229,13 +225,13 @@ impl<O: Output> Recorder<O> {
                 process.call(&record, (pass, self.since_ns), names, |process, names, location, event| {
                     sink.write(process, names, location, event);
                 });
-                None
             }
-            kind::PHASE => process.phase(&PhaseRecord::read(words), pass, names),
-            _ => None,
-        };
-        if let Some((location, event)) = event {
-            self.sink.write(process, &mut self.names, location, &event);
+            kind::PHASE => {
+                if let Some((location, event)) = process.phase(&PhaseRecord::read(words), pass, names) {
+                    self.sink.write(process, names, location, &event);
+                }
+            }
+            _ => {}
         }
     }
 

@@ -429,9 +429,7 @@ impl Observation {
     /// Takes processes that are new into the recording of the course of events, and what is new of calls that had begun before.
     pub(super) fn look_at_traced(&mut self) {
         let Self { traced: Some(traced), earlier, kernel, coverage, targets, .. } = self else { return };
-        if let Some(probed_ns) = coverage.probes.all_since_ns() {
-            targets.process_table.note_unseen(probed_ns);
-        }
+        targets.process_table.note_unseen(coverage.probes.all_since_ns());
         earlier.note_returns(kernel);
         let news = earlier.take_news(|slot| kernel.observer.layout(slot).handle_width());
         traced.look(&targets.process_table, || coverage.probes.implementation(), news);
@@ -560,9 +558,7 @@ impl Observation {
             snapshot.processes.iter_mut().for_each(|process| process.requests.clear());
         }
         process_table.update(&snapshot);
-        if let Some(probed_ns) = coverage.probes.all_since_ns() {
-            process_table.note_unseen(probed_ns);
-        }
+        process_table.note_unseen(coverage.probes.all_since_ns());
         process_table.note_callers(earlier.callers());
         process_table.look_who_is_stopped();
         coverage.layouts.complete(&kernel.observer, &mut snapshot, process_table);

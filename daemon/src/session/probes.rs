@@ -218,8 +218,8 @@ impl Probes {
 
     /// Since when all files are under probes for all processes, ns; `None`: some are not, or there are none.
     pub(super) fn all_since_ns(&self) -> Option<u64> {
-        let since_ns = self.files.values().map(|probed| Some(probed.cover(Scope::Inode)?.since_ns));
-        since_ns.collect::<Option<Vec<_>>>()?.into_iter().max()
+        let mut files = self.files.values();
+        files.try_fold(None, |latest, probed| Some(latest.max(Some(probed.cover(Scope::Inode)?.since_ns)))).flatten()
     }
 
     /// Whether there have ever been probes.

@@ -217,9 +217,10 @@ impl ProcessTable {
         Some(entry.observed.identity.pid)
     }
 
-    /// All files have been under probes for everybody since `probed_ns`: who was executed later, and has ended before anybody looked at him, was
-    /// counted from his first call on.
-    pub(super) fn note_unseen(&mut self, probed_ns: u64) {
+    /// All files have been under probes for everybody since `probed_ns`, if they are: who was executed later, and has ended before anybody looked
+    /// at him, was counted from his first call on.
+    pub(super) fn note_unseen(&mut self, probed_ns: Option<u64>) {
+        let Some(probed_ns) = probed_ns else { return };
         for Entry { observed, .. } in self.entries.values_mut().filter(|entry| entry.by_exec && !entry.identified) {
             if observed.state != RankState::Running && observed.since_ns >= probed_ns {
                 observed.beginning = Beginning::FirstCall;
@@ -440,7 +441,7 @@ mod tests {
         for slot in [1, 2, 4] {
             process_table.end(slot, RankState::Ended, 200);
         }
-        process_table.note_unseen(100);
+        process_table.note_unseen(Some(100));
         let beginnings = [1, 2, 3, 4].map(|slot| process_table.entries[&slot].observed.beginning);
         let [awaited, whole] = [Beginning::Awaited, Beginning::FirstCall];
         assert_eq!(

@@ -115,11 +115,9 @@ impl<W: Write> TraceWriter<W> {
     }
 
     fn close(&mut self, location: LocationId) -> Result<(), WriteError> {
-        let open = self.open.get_mut(location.index()).map(OpenChunk::take).unwrap_or_default();
+        let open = self.open.get_mut(location.index()).filter(|open| open.columns.count() > 0);
+        let Some(open) = open.map(OpenChunk::take) else { return Ok(()) };
         let count = open.columns.count();
-        if count == 0 {
-            return Ok(());
-        }
         let written = self.write_chunk(location, open);
         if written.is_err() {
             if self.dropped.len() <= location.index() {

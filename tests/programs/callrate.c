@@ -1,8 +1,9 @@
 /* callrate SOCKET: calls MPI functions in tight loops, as a benchmark asks for over a Unix socket; one rank or two, each of
  * which connects and is asked for itself.
  *
- * A request is a line "LOOP BATCHES TURNS": so many batches of so many turns of the loop. The answer is a line "MINIMUM
- * MEDIAN": the time of the fastest and of the middle batch, in ns. The end of the connection ends the program.
+ * A request is a line "LOOP BATCHES TURNS APART": so many batches of so many turns of the loop, which begin at least so many ns one after the
+ * other, all by one clock, so that a late one is made up for. The answer is a line "MINIMUM MEDIAN": the time of the fastest and of the middle
+ * batch, in ns. The end of the connection ends the program.
  *
  * "time-stamps" calls nothing: it reads the time stamp counter twice.
  *
@@ -100,10 +101,14 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void measure(void (*turn)(void), long batches, long turns, FILE *answers) {
+static void measure(void (*turn)(void), long batches, long turns, long apart, FILE *answers) {
     static long long times[MAX_BATCHES];
+    long long began = now();
     for (long batch = 0; batch < batches; batch++) {
-        long long start = now();
+        long long start;
+        do
+            start = now();
+        while (start < began + batch * apart);
         for (long i = 0; i < turns; i++)
             turn();
         times[batch] = now() - start;
@@ -134,17 +139,17 @@ int main(int argc, char **argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     char name[64];
-    long batches, turns;
-    while (fscanf(requests, "%63s %ld %ld", name, &batches, &turns) == 3) {
+    long batches, turns, apart;
+    while (fscanf(requests, "%63s %ld %ld %ld", name, &batches, &turns, &apart) == 4) {
         size_t loop = 0;
         while (loop < sizeof loops / sizeof *loops && strcmp(loops[loop].name, name) != 0)
             loop++;
-        if (loop == sizeof loops / sizeof *loops || batches < 1 || batches > MAX_BATCHES || turns < 1) {
-            fprintf(stderr, "callrate: cannot do %ld batches of %ld turns of %s\n", batches, turns, name);
+        if (loop == sizeof loops / sizeof *loops || batches < 1 || batches > MAX_BATCHES || turns < 1 || apart < 0) {
+            fprintf(stderr, "callrate: cannot do %ld batches of %ld turns of %s, %ld ns apart\n", batches, turns, name, apart);
             MPI_Abort(MPI_COMM_WORLD, 2);
         }
         in = 0;
-        measure(loops[loop].turn, batches, turns, answers);
+        measure(loops[loop].turn, batches, turns, apart, answers);
         if (strcmp(name, "MPI_Sendrecv") == 0 && in != out)
             MPI_Abort(MPI_COMM_WORLD, 1);
     }

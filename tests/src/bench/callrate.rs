@@ -127,7 +127,19 @@ impl CallRate {
         &self.library
     }
 
+    /// As fast as it goes.
     pub(super) fn measure(&mut self, each: &'static Loop, batches: u32, turns: u32) -> Result<Batches, BenchError> {
+        self.measure_apart(each, batches, turns, Duration::ZERO)
+    }
+
+    /// Batches begin at least so long after one another.
+    pub(super) fn measure_apart(
+        &mut self,
+        each: &'static Loop,
+        batches: u32,
+        turns: u32,
+        apart: Duration,
+    ) -> Result<Batches, BenchError> {
         let failed = |job: &Job, reason: String| {
             let (stdout, stderr) = job.output();
             BenchError::Target { reason, output: stdout + &stderr }
@@ -137,7 +149,7 @@ impl CallRate {
             if each.takes_all { self.peers.as_mut_slice() } else { self.peers.get_mut(..1).unwrap_or_default() };
         let mut ask = || {
             for peer in &mut *peers {
-                writeln!(peer.get_mut(), "{} {batches} {turns}", each.name)?;
+                writeln!(peer.get_mut(), "{} {batches} {turns} {}", each.name, apart.as_nanos())?;
             }
             // They take the same time: one of them is asked for it.
             for peer in &mut *peers {

@@ -16,6 +16,7 @@ pub mod nodes;
 pub mod program;
 mod report;
 pub mod service;
+mod settled;
 mod sites;
 pub mod slowed;
 pub mod start;

@@ -4,7 +4,10 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use mpiprobe_attach::choose_method;
+use mpiprobe_common::Config;
 use mpiprobe_trace::store::TraceFiles;
 use mpiprobe_trace::{Event, LocationId, Span, Trace as _};
 use serde::Serialize;
@@ -14,6 +17,8 @@ use super::callrate::{CallRate, LOOPS, Loop, PING_PONG};
 use super::child::Tracer;
 use super::error::file_error;
 use super::figures::{Figure, Figures};
+use super::settled::settle;
+use super::sites::Sites;
 use super::{BenchError, Effort};
 use crate::Mpi;
 
@@ -22,8 +27,14 @@ const GOAL_EBPF_NS: f64 = 40.0;
 /// The same of a call that takes as long as one with probes, as a part.
 const GOAL_EBPF_PART: f64 = 0.03;
 const GOAL_WRAPPER_NS: f64 = 20.0;
-/// Calls that a core of the recorder's takes in a second, at least: as many as a node can make.
-const GOAL_CALLS_PER_CORE_S: f64 = 2.5e6;
+/// What a call may take of the recorder's core, ns: it keeps up with 2.5 M calls a second, as many as a node can make.
+const GOAL_RECORDER_NS: u32 = 400;
+
+/// Calls of a batch of a process that makes as many as a node can make, and for how long it does.
+const SUSTAINED_TURNS: u32 = 1000;
+const SUSTAINED: Duration = Duration::from_secs(4);
+/// How much longer than it is to take the program may, as a part.
+const BEHIND: f64 = 0.02;
 
 /// How calls are observed, in the order in which they are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +49,9 @@ enum Kind {
     Wrapper,
     WrapperRecorded,
 }
+
+/// What runs at the rate that is aimed at: messages of blocking calls, and of requests.
+const LASTING: [&str; 2] = ["MPI_Sendrecv", "MPI_Irecv+MPI_Isend+MPI_Waitall"];
 
 /// Those of the eBPF engine.
 const BY_KERNEL: [Kind; 4] = [Kind::Traffic, Kind::Recorded, Kind::Flight, Kind::Waits];
@@ -67,6 +81,7 @@ pub struct TraceReport {
     /// Of the eBPF engine's recordings and the wrapper's.
     files: [Recording; 2],
     recorders: Vec<Recorder>,
+    sustained: Vec<Sustained>,
 }
 
 /// One loop; times per call, ns.
@@ -88,7 +103,8 @@ struct Row {
 struct Goal {
     what: &'static str,
     at_most: f64,
-    mean: f64,
+    /// `None`: nothing was measured that could tell.
+    mean: Option<f64>,
     met: bool,
 }
 
@@ -111,6 +127,30 @@ struct Recorder {
     processor_s: f64,
 }
 
+/// One loop of a process that counts itself, and makes as many calls as a node can make for seconds.
+#[derive(Debug, Serialize)]
+struct Sustained {
+    functions: &'static str,
+    calls: u64,
+    seconds: f64,
+    /// Of the recorder's.
+    processor_s: f64,
+    /// Those that there was no room for.
+    lost: u64,
+}
+
+impl Sustained {
+    /// Cores that the recorder has taken.
+    fn cores(&self) -> f64 {
+        self.processor_s / self.seconds
+    }
+
+    /// From one call to the next one.
+    fn ns_per_call(&self) -> f64 {
+        self.seconds * 1e9 / self.calls as f64
+    }
+}
+
 impl Recorder {
     fn ns_per_call(&self) -> f64 {
         self.processor_s * 1e9 / self.calls.max(1) as f64
@@ -121,7 +161,9 @@ impl Recorder {
 pub fn run(mpi: Mpi, mpiprobe: &Path, effort: Effort, interrupted: &AtomicBool) -> Result<TraceReport, BenchError> {
     let directory = tempfile::tempdir().map_err(|source| file_error("creating a directory in", "/tmp", source))?;
     let wrapped_trace = directory.path().join("wrapped.trace");
+    let engine = choose_method(&Config::DEFAULT, None)?;
     let mut probed = CallRate::start(mpi)?;
+    let sites = Sites::plan(probed.library())?;
     let mut wrapped = [CallRate::start_wrapped(mpi)?, CallRate::start_traced(mpi, &wrapped_trace)?];
     let loops: Vec<&'static Loop> = LOOPS.iter().filter(|each| !each.probed.is_empty()).chain([&PING_PONG]).collect();
     let mut figures = Figures::default();
@@ -132,6 +174,11 @@ pub fn run(mpi: Mpi, mpiprobe: &Path, effort: Effort, interrupted: &AtomicBool) 
         for (kind, recorder) in BY_KERNEL.into_iter().zip(&mut recorders) {
             let trace = directory.path().join(format!("{round}.trace"));
             let tracer = observe(mpiprobe, kind, &trace, probed.pid())?;
+            // What is found out about each call once is found out.
+            for each in loops.iter().filter(|each| !each.takes_all) {
+                probed.measure(each, 1, 1)?;
+            }
+            settle(&engine, &sites)?;
             let began = tracer.processor_seconds();
             probed.forget_calls();
             for (index, each) in loops.iter().enumerate().filter(|(_, each)| !each.takes_all) {
@@ -157,11 +204,14 @@ pub fn run(mpi: Mpi, mpiprobe: &Path, effort: Effort, interrupted: &AtomicBool) 
     let by_wrapper = end(wrapped, &wrapped_trace, directory)?;
     let of = Kind::WrapperRecorded.name();
     recorders.push(Recorder { of, calls: by_wrapper.calls, processor_s: launcher_s });
+    let lasting = loops.iter().filter(|each| LASTING.contains(&each.name));
+    let sustained: Result<Vec<Sustained>, BenchError> = lasting.map(|each| sustain(mpi, each)).collect();
+    let sustained = sustained?;
     let rows: Vec<Row> = loops.iter().enumerate().filter_map(|(index, each)| row(index, each, &figures)).collect();
     let Effort { rounds, batches, turns } = effort;
     let files = [by_kernel, by_wrapper];
-    let goals = goals(&rows, &recorders);
-    Ok(TraceReport { mpi: mpi.to_string(), rounds, batches, turns, rows, goals, files, recorders })
+    let goals = goals(&rows, &recorders, &sustained);
+    Ok(TraceReport { mpi: mpi.to_string(), rounds, batches, turns, rows, goals, files, recorders, sustained })
 }
 
 fn stop_if(interrupted: &AtomicBool) -> Result<(), BenchError> {
@@ -177,6 +227,25 @@ fn end(wrapped: [CallRate; 2], trace: &Path, directory: TempDir) -> Result<Recor
     recording.add(trace)?;
     drop(directory);
     Ok(recording)
+}
+
+/// Has a loop run at the rate that is aimed at.
+fn sustain(mpi: Mpi, each: &'static Loop) -> Result<Sustained, BenchError> {
+    let directory = tempfile::tempdir().map_err(|source| file_error("creating a directory in", "/tmp", source))?;
+    let trace = directory.path().join("sustained.trace");
+    let mut target = CallRate::start_traced(mpi, &trace)?;
+    target.measure(each, 1, 1)?;
+    let apart = (0..each.probed.len()).map(|_| SUSTAINED_TURNS * Duration::from_nanos(GOAL_RECORDER_NS.into())).sum();
+    let batches = (SUSTAINED.as_nanos() / Duration::as_nanos(&apart)).try_into().unwrap_or(u32::MAX);
+    let (began, began_s) = (Instant::now(), target.launcher_seconds());
+    target.measure_apart(each, batches, SUSTAINED_TURNS, apart)?;
+    let seconds = began.elapsed().as_secs_f64();
+    let processor_s = began_s.zip(target.launcher_seconds()).map_or(0.0, |(began, ended)| ended - began);
+    target.end()?;
+    let mut recording = Recording::default();
+    recording.add(&trace)?;
+    let calls = u64::from(batches) * u64::from(SUSTAINED_TURNS) * each.probed.len() as u64;
+    Ok(Sustained { functions: each.name, calls, seconds, processor_s, lost: recording.lost + recording.left_out })
 }
 
 /// Returns when every call is seen.
@@ -234,13 +303,17 @@ fn row(index: usize, each: &Loop, figures: &Figures) -> Option<Row> {
     })
 }
 
-fn goals(rows: &[Row], recorders: &[Recorder]) -> Vec<Goal> {
+fn goals(rows: &[Row], recorders: &[Recorder], sustained: &[Sustained]) -> Vec<Goal> {
     let ebpf = || rows.iter().filter_map(|row| Some((row.recorded?.minimum_ns, row.traffic?.minimum_ns)));
     let parts = ebpf().map(|(added, call)| added / call);
-    let files = [Kind::Recorded, Kind::WrapperRecorded].map(Kind::name);
-    let of_files = recorders.iter().filter(|recorder| files.contains(&recorder.of)).map(Recorder::ns_per_call);
+    let of_file = recorders.iter().filter(|recorder| recorder.of == Kind::Recorded.name()).map(Recorder::ns_per_call);
+    // Where the program itself could not make so many, nothing is known.
+    let fast_enough =
+        || sustained.iter().filter(|each| each.ns_per_call() <= f64::from(GOAL_RECORDER_NS) * (1.0 + BEHIND));
     let all = [
-        goal("recorder, ns of a processor for a call", 1e9 / GOAL_CALLS_PER_CORE_S, of_files),
+        goal("recorder, ns of a processor for a call", GOAL_RECORDER_NS.into(), of_file),
+        goal("recorder, cores for 2.5 M calls/s", 1.0, fast_enough().map(Sustained::cores)),
+        goal("recorder, calls lost of 2.5 M calls/s", 0.0, fast_enough().map(|each| each.lost as f64)),
         goal("eBPF, ns more a call", GOAL_EBPF_NS, ebpf().map(|(added, _)| added)),
         goal("eBPF, part of a call", GOAL_EBPF_PART, parts),
         goal("wrapper, ns more a call", GOAL_WRAPPER_NS, rows.iter().map(|row| row.wrapper_recorded.minimum_ns)),
@@ -250,8 +323,8 @@ fn goals(rows: &[Row], recorders: &[Recorder]) -> Vec<Goal> {
 
 fn goal(what: &'static str, at_most: f64, added: impl Iterator<Item = f64>) -> Goal {
     let added: Vec<f64> = added.collect();
-    let mean = added.iter().sum::<f64>() / added.len().max(1) as f64;
-    Goal { what, at_most, mean, met: mean <= at_most }
+    let mean = (!added.is_empty()).then(|| added.iter().sum::<f64>() / added.len() as f64);
+    Goal { what, at_most, mean, met: mean.is_some_and(|mean| mean <= at_most) }
 }
 
 impl fmt::Display for TraceReport {
@@ -285,9 +358,18 @@ impl fmt::Display for TraceReport {
             let (Recorder { of, calls, processor_s }, ns) = (recorder, recorder.ns_per_call());
             writeln!(f, "mpiprobe itself, {of}: {calls} calls in {processor_s:.2} s of a processor, {ns:.0} ns each")?;
         }
+        for each in &self.sustained {
+            let (Sustained { functions, calls, lost, .. }, rate, cores) =
+                (each, 1e3 / each.ns_per_call(), each.cores());
+            writeln!(
+                f,
+                "{functions}, wrapper: {calls} calls recorded at {rate:.2} M/s, {lost} lost or left out; {cores:.2} cores"
+            )?;
+        }
         for Goal { what, at_most, mean, met } in &self.goals {
             let verdict = if *met { "met" } else { "MISSED" };
-            writeln!(f, "goal {what} <= {at_most}: {verdict} (mean {mean:.3})")?;
+            let mean = mean.map_or_else(|| "not measured".to_owned(), |mean| format!("mean {mean:.3}"));
+            writeln!(f, "goal {what} <= {at_most}: {verdict} ({mean})")?;
         }
         Ok(())
     }

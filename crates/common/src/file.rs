@@ -58,8 +58,8 @@ pub const REQUESTS: u32 = 16_384;
 
 /// Rings of lines: most programs call MPI in one thread, or a few.
 pub const RINGS: u32 = 8;
-/// Lines of each; 4 MiB. A power of two.
-pub const RING_LINES: u32 = 65_536;
+/// Lines of each; 8 MiB. A power of two.
+pub const RING_LINES: u32 = 1 << 17;
 
 /// Bytes of the list of what is mapped where.
 pub const CODE: u32 = 256 * 1024;

@@ -102,11 +102,11 @@ fn config(options: &Options, sizes: Sizes, caller: &Caller, is_job: bool) -> Con
     }
 }
 
-/// How many rings there are for calls that are recorded, and how many lines each has: one ring for each processor, and of all of them as many
-/// lines as calls come in a tenth of a second, 64 MiB at most. The kernel keeps that memory as long as programs are loaded.
+/// How many rings there are for calls that are recorded, and how many lines each has: one ring for each processor, of 2 to 8 MiB,
+/// and 128 MiB of all of them at most. The kernel keeps that memory as long as programs are loaded.
 fn rings() -> (u32, u32) {
     const MOST_RINGS: u32 = 64;
-    const LINES: u32 = 1 << 20;
+    const LINES: u32 = 1 << 21;
     const LINES_EACH: u32 = 1 << 17;
     let processors = possible_processors();
     let rings = processors.next_power_of_two().min(MOST_RINGS);

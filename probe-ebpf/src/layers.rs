@@ -69,7 +69,7 @@ fn note_early(process: u32, function: u32, caller: u64) {
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return };
     // SAFETY: map value pointers; the first was written before anything is attached; the index is below the array's length.
     unsafe {
-        let query = EarlyQuery::new(caller, (*descriptor).own_of_layers).0;
+        let query = EarlyQuery::new(caller, (*descriptor).own_of_layers, (*descriptor).question).0;
         let places = (&raw mut (*counters).early_queries).cast::<u64>();
         for index in 0..EARLY_QUERIES {
             let place = places.add(index);
@@ -100,10 +100,10 @@ fn is_own(layers: &ProcessLayers, function: u32, site: u64) -> bool {
     }
     let Some(descriptor) = DESCRIPTORS.get_ptr(function & (FUNCTION_SLOTS - 1)) else { return false };
     // SAFETY: map value pointer, written before anything is attached.
-    let own = u32::from(unsafe { (*descriptor).own_of_layers });
+    let (own, question) = unsafe { ((*descriptor).own_of_layers, (*descriptor).question) };
     let Some(frame) = frame_at(layers, site) else { return false };
     // As a number that is there in any case: the verifier would see a register that nothing was written to.
-    from_here_on(u64::from(frame.flags & own)) != 0
+    from_here_on(frame.is_own(own, question) as u64) != 0
 }
 
 #[unsafe(no_mangle)]

@@ -6,7 +6,7 @@
 use core::{
     cell::UnsafeCell,
     ffi::{CStr, c_int, c_void},
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
 };
 
 use mpiprobe_common::{
@@ -154,33 +154,35 @@ pub(crate) fn user_site(frame: *mut Frame) -> u64 {
 /// Whether a call that begins, of a local question, is made by a layer on its own account: not by the program.
 #[inline]
 pub(crate) fn is_own_call(frame: *mut Frame, function: u32) -> bool {
-    let own = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.own_of_layers);
+    let Some(descriptor) = DESCRIPTORS.get(function as usize) else { return false };
     // SAFETY: the trampoline's frame.
     let site = unsafe { (*frame).return_address };
-    own != 0
+    descriptor.own_of_layers != 0
         && site > START.load(Ordering::Relaxed)
         && site <= END.load(Ordering::Relaxed)
-        && rule_at(site).is_some_and(|rule| rule.flags & u32::from(own) != 0)
+        && rule_at(site).is_some_and(|rule| rule.is_own(descriptor.own_of_layers, descriptor.question))
 }
 
-/// What the layer's function that makes the call which returns to `site` asks on its own account: bits of [`layer_flags`]. As the eBPF
-/// engine has it: a procedure that is itself a local question may be named otherwise than the function that answers it.
-fn own_calls(layer: &Layer, site: u64) -> u8 {
+/// What the layer's function that makes the call which returns to `site` asks on its own account, by [`LayerFrame::flags`] and
+/// [`LayerFrame::question`]. As the eBPF engine has it.
+fn own_calls(layer: &Layer, site: u64) -> LayerFrame {
     if !layer.is_fortran {
-        return 0;
+        return LayerFrame::default();
     }
     let symbol = imports::symbol_of((site - 1) as *const c_void);
     let bound = symbol.and_then(|symbol| bound_function(symbol.to_bytes()));
     let is_it = |entry: Entry, bound: &[u8]| {
         entry.name().to_bytes().strip_prefix(b"MPI_").is_some_and(|name| name.eq_ignore_ascii_case(bound))
     };
-    let asks = |bound: &[u8]| {
+    let descriptor = |bound: &[u8]| {
         let mut all = (0..FUNCTIONS as u32).filter_map(Entry::new);
-        let function = all.find(|&entry| is_it(entry, bound))?.function();
-        DESCRIPTORS.get(function as usize).map(|descriptor| descriptor.own_of_layers != 0)
+        DESCRIPTORS.get(all.find(|&entry| is_it(entry, bound))?.function() as usize)
     };
-    let communicates = bound.and_then(asks) == Some(false);
-    layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 }
+    let procedure = bound.and_then(descriptor);
+    let communicates = procedure.is_some_and(|descriptor| descriptor.own_of_layers == 0);
+    let flags = layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 };
+    let question = procedure.map_or(0, |descriptor| descriptor.question);
+    LayerFrame { flags: flags.into(), question: question.into(), ..LayerFrame::default() }
 }
 
 #[cold]
@@ -213,6 +215,8 @@ struct CachedRule {
     site: AtomicU64,
     /// See [`packed`].
     rule: AtomicU64,
+    /// [`LayerFrame::question`].
+    question: AtomicU32,
 }
 
 const PLACES: usize = 2048;
@@ -220,35 +224,36 @@ const PLACES: usize = 2048;
 const ROW: usize = 8;
 const WRITING: u64 = 1;
 static RULES: [CachedRule; PLACES] =
-    [const { CachedRule { site: AtomicU64::new(0), rule: AtomicU64::new(0) } }; PLACES];
+    [const { CachedRule { site: AtomicU64::new(0), rule: AtomicU64::new(0), question: AtomicU32::new(0) } }; PLACES];
 
 fn rule_at(site: u64) -> Option<LayerFrame> {
     let layer = layer_of(site)?;
     let first = (site.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 53) as usize;
     let row = || (first..first + ROW).filter_map(|place| RULES.get(place % PLACES));
     if let Some(known) = row().find(|known| known.site.load(Ordering::Acquire) == site) {
-        return unpacked(known.rule.load(Ordering::Relaxed));
+        return unpacked(known.rule.load(Ordering::Relaxed), known.question.load(Ordering::Relaxed));
     }
     // SAFETY: a part of a loaded file, which nobody writes to; a layer that is unloaded takes its callers with it.
     let bytes = unsafe {
         core::slice::from_raw_parts(layer.rules_start as *const u8, (layer.rules_end - layer.rules_start) as usize)
     };
     let rule = frame_at(Part { address: layer.rules_start, bytes }, layer.index, site);
-    let own = u32::from(own_calls(&layer, site));
+    let own = own_calls(&layer, site);
     let rule = match rule {
-        None if own != 0 => Some(LayerFrame { flags: own, ..LayerFrame::default() }),
-        rule => rule.map(|rule| LayerFrame { flags: rule.flags | own, ..rule }),
+        None => own.may_be_own().then_some(own),
+        Some(rule) => Some(LayerFrame { flags: rule.flags | own.flags, ..rule }),
     };
     let rule = packed(rule);
     // Where there is no room, it is looked up again each time.
     for known in row() {
         if known.site.compare_exchange(0, WRITING, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             known.rule.store(rule, Ordering::Relaxed);
+            known.question.store(own.question, Ordering::Relaxed);
             known.site.store(site, Ordering::Release);
             break;
         }
     }
-    unpacked(rule)
+    unpacked(rule, own.question)
 }
 
 /// Distance to the frame address in 32 bits, that of the frame pointer in 16, flags, and that there is something.
@@ -260,7 +265,7 @@ fn packed(rule: Option<LayerFrame>) -> u64 {
     u64::from(to_cfa as u32) | u64::from(to_frame_pointer as u16) << 32 | u64::from(rule.flags & 0xff) << 48 | 1 << 63
 }
 
-fn unpacked(rule: u64) -> Option<LayerFrame> {
+fn unpacked(rule: u64, question: u32) -> Option<LayerFrame> {
     const FLAGS: u32 = layer_flags::BY_FRAME_POINTER
         | layer_flags::FRAME_POINTER_LOST
         | (layer_flags::OWN_CONVERSIONS | layer_flags::OWN_QUERIES) as u32;
@@ -268,7 +273,7 @@ fn unpacked(rule: u64) -> Option<LayerFrame> {
         to_cfa: (rule as u32 as i32).into(),
         to_frame_pointer: ((rule >> 32) as u16 as i16).into(),
         flags: (rule >> 48) as u32 & FLAGS,
-        reserved: 0,
+        question,
     })
 }
 
@@ -279,9 +284,9 @@ mod tests {
     #[test]
     fn rules_are_kept_as_they_are() {
         let rule =
-            LayerFrame { to_cfa: 0x1238, to_frame_pointer: -16, flags: layer_flags::FRAME_POINTER_LOST, reserved: 0 };
-        assert_eq!(unpacked(packed(Some(rule))), Some(rule));
-        assert_eq!(unpacked(packed(None)), None);
-        assert_eq!(unpacked(packed(Some(LayerFrame { to_frame_pointer: 1 << 20, ..rule }))), None);
+            LayerFrame { to_cfa: 0x1238, to_frame_pointer: -16, flags: layer_flags::FRAME_POINTER_LOST, question: 9 };
+        assert_eq!(unpacked(packed(Some(rule)), 9), Some(rule));
+        assert_eq!(unpacked(packed(None), 0), None);
+        assert_eq!(unpacked(packed(Some(LayerFrame { to_frame_pointer: 1 << 20, ..rule })), 9), None);
     }
 }

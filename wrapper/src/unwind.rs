@@ -165,7 +165,7 @@ fn layer_frame(state: &State) -> Option<LayerFrame> {
         Kept::OnStack(offset) => (offset, 0),
         Kept::Lost => (0, layer_flags::FRAME_POINTER_LOST),
     };
-    Some(LayerFrame { to_cfa: state.to_cfa, to_frame_pointer, flags: by | lost, reserved: 0 })
+    Some(LayerFrame { to_cfa: state.to_cfa, to_frame_pointer, flags: by | lost, question: 0 })
 }
 
 /// The address of the rules that an address may have: those of the last function that starts before.

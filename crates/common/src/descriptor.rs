@@ -13,6 +13,9 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Descriptor {
+    /// Which local question the function is: its own id plus one, or that of the function whose large-count variant it is; 0: it is none, or
+    /// one that `mpi_f08` does not have any more, which may be answered by the function that has taken its place.
+    pub question: u16,
     /// How many arguments the C binding has (0–13).
     pub arguments: u8,
     /// Index into `mpiprobe_functions::Group::ALL`.
@@ -83,6 +86,8 @@ pub struct Descriptor {
     pub own_of_layers: u8,
     /// 1: the user has not chosen the function. Its calls are not counted: they are seen for what they do to handles and phases. Else 0.
     pub unchosen: u8,
+    /// Padding, zero.
+    pub reserved: u8,
 }
 
 /// "This function has no such argument."
@@ -91,6 +96,7 @@ pub const NONE: u8 = u8::MAX;
 impl Descriptor {
     /// Of a function without arguments, of the first group.
     pub const EMPTY: Self = Self {
+        question: 0,
         arguments: 0,
         group: 0,
         flags: 0,
@@ -132,6 +138,7 @@ impl Descriptor {
         communicator_name: NONE,
         own_of_layers: 0,
         unchosen: 0,
+        reserved: 0,
     };
 }
 

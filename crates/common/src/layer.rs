@@ -64,27 +64,38 @@ pub const EARLY_QUERIES: usize = 32;
 ///
 /// | bits  | meaning |
 /// |-------|---------|
-/// | 0–55  | return address |
-/// | 56–63 | [`crate::Descriptor::own_of_layers`] of the function |
+/// | 0–47  | return address |
+/// | 48–59 | [`crate::Descriptor::question`] of the function |
+/// | 60–63 | its [`crate::Descriptor::own_of_layers`] |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EarlyQuery(pub u64);
 
 impl EarlyQuery {
-    const SHIFT: u32 = 56;
+    const QUESTION: u32 = 48;
+    const OWN: u32 = 60;
 
     #[inline]
-    pub const fn new(return_address: u64, own_of_layers: u8) -> Self {
-        Self(return_address & ((1 << Self::SHIFT) - 1) | (own_of_layers as u64) << Self::SHIFT)
+    pub const fn new(return_address: u64, own_of_layers: u8, question: u16) -> Self {
+        Self(
+            return_address & ((1 << Self::QUESTION) - 1)
+                | (question as u64) << Self::QUESTION
+                | (own_of_layers as u64) << Self::OWN,
+        )
     }
 
     #[inline]
     pub const fn return_address(self) -> u64 {
-        self.0 & ((1 << Self::SHIFT) - 1)
+        self.0 & ((1 << Self::QUESTION) - 1)
+    }
+
+    #[inline]
+    pub const fn question(self) -> u16 {
+        (self.0 >> Self::QUESTION) as u16 & 0xfff
     }
 
     #[inline]
     pub const fn own_of_layers(self) -> u8 {
-        (self.0 >> Self::SHIFT) as u8
+        (self.0 >> Self::OWN) as u8
     }
 }
 
@@ -101,8 +112,9 @@ pub struct LayerFrame {
     pub to_frame_pointer: i64,
     /// [`layer_flags`], ORed.
     pub flags: u32,
-    /// Padding, zero.
-    pub reserved: u32,
+    /// Which local question the layer's procedure is, as [`crate::Descriptor::question`]: it asks others on its own account. 0: it is none, or
+    /// that does not tell.
+    pub question: u32,
 }
 
 /// Bits of [`LayerFrame::flags`].
@@ -165,6 +177,20 @@ pub struct CallerFrame {
 }
 
 impl LayerFrame {
+    /// Whether a local question is the layer's own here, and not the program's: by what the function's descriptor says of it.
+    #[inline]
+    pub const fn is_own(&self, own_of_layers: u8, question: u16) -> bool {
+        let is_another =
+            own_of_layers & layer_flags::OWN_QUERIES != 0 && self.question != 0 && self.question != question as u32;
+        self.flags & own_of_layers as u32 != 0 || is_another
+    }
+
+    /// Whether any is.
+    #[inline]
+    pub const fn may_be_own(&self) -> bool {
+        self.flags & (layer_flags::OWN_CONVERSIONS | layer_flags::OWN_QUERIES) as u32 != 0 || self.question != 0
+    }
+
     /// The layer's caller. `word` reads a word of the stack. `None` if the way is not known.
     #[inline]
     pub fn caller(
@@ -212,8 +238,22 @@ mod tests {
 
     #[test]
     fn early_queries_are_kept_as_they_are() {
-        let query = EarlyQuery::new(0x7fff_1234_5678, layer_flags::OWN_QUERIES);
-        assert_eq!((query.return_address(), query.own_of_layers()), (0x7fff_1234_5678, layer_flags::OWN_QUERIES));
+        for own in [layer_flags::OWN_QUERIES, layer_flags::OWN_CONVERSIONS] {
+            let query = EarlyQuery::new(0x7fff_1234_5678, own, 1024);
+            assert_eq!(query.return_address(), 0x7fff_1234_5678);
+            assert_eq!((query.own_of_layers(), query.question()), (own, 1024));
+        }
+    }
+
+    #[test]
+    fn a_procedure_that_is_a_question_asks_others_on_its_own_account() {
+        let (queries, conversions) = (layer_flags::OWN_QUERIES, layer_flags::OWN_CONVERSIONS);
+        let cart_rank = LayerFrame { flags: conversions.into(), question: 7, ..LayerFrame::default() };
+        assert!(cart_rank.is_own(queries, 8) && cart_rank.is_own(conversions, 9) && cart_rank.may_be_own());
+        // The question itself, and what is none.
+        assert!(!cart_rank.is_own(queries, 7) && !cart_rank.is_own(0, 0));
+        let given_up = LayerFrame { question: 0, ..cart_rank };
+        assert!(!given_up.is_own(queries, 8) && !LayerFrame::default().may_be_own());
     }
 
     #[test]
@@ -239,7 +279,7 @@ mod tests {
     #[test]
     fn frame_pointers_are_followed() {
         let flags = layer_flags::BY_FRAME_POINTER;
-        let frame = LayerFrame { to_cfa: 16, to_frame_pointer: -16, flags, reserved: 0 };
+        let frame = LayerFrame { to_cfa: 16, to_frame_pointer: -16, flags, question: 0 };
         let caller = frame.caller(0x1000, Some(0x1008), word).unwrap();
         assert_eq!(caller, CallerFrame { return_address: 0x12, stack_pointer: 0x1018, frame_pointer: Some(0x11) });
         assert_eq!(frame.caller(0x1000, None, word), None);

@@ -7,7 +7,7 @@ use mpiprobe_common::{
     thread::REGISTER_ARGUMENTS,
 };
 
-use crate::{Argument, Direction, Function, FunctionId, Group, Length, Operation, Role};
+use crate::{Argument, Direction, Function, FunctionId, Group, Length, Operation, Role, by_name};
 
 impl FunctionId {
     /// What the programs are told with each hit of this function's probes.
@@ -42,6 +42,7 @@ impl Function {
             root: self.first(Role::Root),
             communicator: self.first_by_value(Role::Communicator),
             own_of_layers: self.own_of_layers(),
+            question: self.question(),
             window: self.first_by_value(Role::Window),
             file: self.first_by_value(Role::File),
             partitions: if self.operation == Operation::Persistent { self.first(Role::Partition) } else { NONE },
@@ -83,6 +84,12 @@ impl Function {
             (Group::Query, false) => layer_flags::OWN_CONVERSIONS,
             _ => 0,
         }
+    }
+
+    /// Which local question it is, plus one; 0: none, or one that new programs are not to ask.
+    fn question(&self) -> u16 {
+        let of = self.large_count_of().or_else(|| by_name(self.name));
+        of.filter(|_| self.group == Group::Query && self.fortran.f08).map_or(0, |id| id.number() + 1)
     }
 
     /// Where a window or file comes out.

@@ -56,7 +56,7 @@ impl Layers {
 
 /// Whether there is any place from which a layer calls on its own account.
 fn calls_for_itself(region: &LayerRegion) -> bool {
-    calls_of_layer(&region.module).iter().any(|call| call.own != 0)
+    calls_of_layer(&region.module).iter().any(|call| call.frame.may_be_own())
 }
 
 /// Whether some of these local questions were a layer's own.
@@ -71,19 +71,18 @@ fn has_own(region: &LayerRegion, queries: &[EarlyQuery]) -> bool {
     let is_own = |query: &EarlyQuery| {
         let offset = query.return_address().wrapping_sub(region.bias);
         let call = calls.binary_search_by_key(&offset, |call| call.offset);
-        call.ok().and_then(|place| calls.get(place)).is_some_and(|call| call.own & query.own_of_layers() != 0)
+        let call = call.ok().and_then(|place| calls.get(place));
+        call.is_some_and(|call| call.frame.is_own(query.own_of_layers(), query.question()))
     };
     of_region().any(is_own)
 }
 
 fn insert(table: &mut LayerFrames<'_>, number: u64, module: &Module) {
     for call in calls_of_layer(module) {
-        let frame = call.frame.unwrap_or_default();
-        let frame = LayerFrame { flags: frame.flags | u32::from(call.own), ..frame };
-        if frame == LayerFrame::default() || call.offset > MOST_OFFSET {
+        if call.frame == LayerFrame::default() || call.offset > MOST_OFFSET {
             continue;
         }
-        if let Err(error) = table.insert(call_key(number, call.offset), frame) {
+        if let Err(error) = table.insert(call_key(number, call.offset), call.frame) {
             tracing::warn!("some calls through {} stay there: {error}", module.path());
             return;
         }

@@ -53,13 +53,14 @@ const F08_ALL: Case = Case {
     functions: ["all"; 2],
 };
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     GROUPS,
     NESTED_IO,
     RING,
     Case { name: "use_mpi", program: program::RING_USE_MPI, middle: "1", ..RING },
     Case { name: "use_mpi_f08", program: program::RING_USE_MPI_F08, middle: "1", ..RING },
     F08_ALL,
+    Case { name: "fortran_questions", program: program::QUESTIONS, ranks: 2, middle: "1", ..F08_ALL },
     Case { name: "cxx", program: program::RING_CXX, middle: "1", ..RING },
     Case { name: "mpi4py", program: program::RING_MPI4PY, middle: "1", ..RING },
 ];

@@ -34,9 +34,10 @@ const CASES: [Case; 8] = [
 ];
 
 /// Only Debian's MPIs have other languages.
-const LANGUAGES: [Case; 3] = [
+const LANGUAGES: [Case; 4] = [
     Case { name: "use_mpi", program: program::RING_USE_MPI, ..RING },
     Case { name: "use_mpi_f08", program: program::RING_USE_MPI_F08, ..RING },
+    Case { name: "fortran_questions", program: program::QUESTIONS, ranks: 2, arguments: &[], functions: "all" },
     Case { name: "cxx", program: program::RING_CXX, ..RING },
 ];
 

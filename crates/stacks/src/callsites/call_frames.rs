@@ -73,7 +73,7 @@ impl CallFrame {
             Kept::OnStack(offset) => (*offset, 0),
             Kept::Lost => (0, layer_flags::FRAME_POINTER_LOST),
         };
-        Some(LayerFrame { to_cfa: self.to_cfa, to_frame_pointer, flags: by | lost, reserved: 0 })
+        Some(LayerFrame { to_cfa: self.to_cfa, to_frame_pointer, flags: by | lost, question: 0 })
     }
 }
 

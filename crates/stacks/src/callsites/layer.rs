@@ -5,7 +5,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use mpiprobe_common::layer::{bound_function, layer_flags};
+use mpiprobe_common::{
+    LayerFrame,
+    layer::{bound_function, layer_flags},
+};
 use mpiprobe_elf::SymbolTableKind;
 use mpiprobe_functions::{FunctionId, Group, by_name};
 
@@ -146,15 +149,16 @@ fn procedure(symbol: &[u8]) -> Option<FunctionId> {
     bound_function(symbol).and_then(|name| BY_LOWER_NAME.get(&name.to_ascii_lowercase())).copied()
 }
 
-/// Which of the calls that a function of a layer makes are the layer's own: bits of [`layer_flags`].
-///
-/// A procedure that is itself a local question may have been named otherwise than the C function that answers it.
-pub(super) fn own_calls(layer: Layer, symbol: Option<&[u8]>) -> u8 {
+/// Which of the calls that a function of a layer makes are the layer's own, by [`LayerFrame::flags`] and [`LayerFrame::question`].
+pub(super) fn own_calls(layer: Layer, symbol: Option<&[u8]>) -> LayerFrame {
     if layer != Layer::Fortran {
-        return 0;
+        return LayerFrame::default();
     }
-    let communicates = symbol.and_then(procedure).is_some_and(|id| id.function().group != Group::Query);
-    layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 }
+    let procedure = symbol.and_then(procedure).map(FunctionId::function);
+    let communicates = procedure.is_some_and(|function| function.group != Group::Query);
+    let flags = layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 };
+    let question = procedure.map_or(0, |function| function.descriptor().question);
+    LayerFrame { flags: flags.into(), question: question.into(), ..LayerFrame::default() }
 }
 
 /// The functions by their names without `MPI_`, in lower case.
@@ -189,14 +193,28 @@ mod tests {
         }
         assert_eq!(layer_of(b"_ZNK3MPI4Comm4SendEPKviRKNS_8DatatypeEii"), Some(Layer::Cxx));
         let own = |name: &str| own_calls(Layer::Fortran, Some(name.as_bytes()));
-        let conversions = layer_flags::OWN_CONVERSIONS;
+        let flags = u32::from(layer_flags::OWN_CONVERSIONS);
+        let conversions = LayerFrame { flags, ..LayerFrame::default() };
         for name in ["mpi_alltoallw_f08ts_", "ompi_gatherv_f", "MPIR_Gatherv_cdesc"] {
-            assert_eq!(own(name), conversions | layer_flags::OWN_QUERIES, "{name}");
+            let all = flags | u32::from(layer_flags::OWN_QUERIES);
+            assert_eq!(own(name), LayerFrame { flags: all, ..conversions }, "{name}");
         }
-        for name in ["mpi_comm_size_", "ompi_type_ub_f", "unknown"] {
+        // The large-count procedure is the same question.
+        let of = |name: &str| u32::from(by_name(name).map_or(0, FunctionId::number)) + 1;
+        for (name, question) in [
+            ("mpi_comm_size_", of("MPI_Comm_size")),
+            ("mpi_get_count_f08_large_", of("MPI_Get_count")),
+            ("MPI_Get_count_c_f08", of("MPI_Get_count")),
+        ] {
+            assert_eq!(own(name), LayerFrame { question, ..conversions }, "{name}");
+        }
+        for name in ["ompi_type_ub_f", "unknown"] {
             assert_eq!(own(name), conversions, "{name}");
         }
-        assert_eq!((own_calls(Layer::Fortran, None), own_calls(Layer::Cxx, None)), (conversions, 0));
+        assert_eq!(
+            (own_calls(Layer::Fortran, None), own_calls(Layer::Cxx, None)),
+            (conversions, LayerFrame::default())
+        );
         for name in ["MPI_Send", "PMPI_Send", "mpi_exchange_", "solve_", "_ZN3MPX4SendEv", "MPIR_Send_impl", "\u{fe}"] {
             assert_eq!(layer_of(name.as_bytes()), None, "{name}");
         }

@@ -10,10 +10,8 @@ use super::{call_frames::CallFrame, layer::own_calls, module::Module, symbols::S
 pub struct LayerCall {
     /// The return address, as in [`ModuleAddress`](super::ModuleAddress).
     pub offset: u64,
-    /// Where the layer's own return address is; `None` where that is not at a constant distance.
-    pub frame: Option<LayerFrame>,
-    /// Which functions the layer calls here on its own account: bits of [`mpiprobe_common::layer::layer_flags`].
-    pub own: u8,
+    /// Where the layer's own return address is, if that is at a constant distance, and what it asks here on its own account.
+    pub frame: LayerFrame,
 }
 
 /// Of one file. The largest Fortran library has some ten thousand.
@@ -32,7 +30,7 @@ pub fn calls_of_layer(module: &Module) -> Vec<LayerCall> {
     let exported = Symbols::read_dynamic(image);
     let own_calls = |start: u64| {
         let symbol = exported.find(start).filter(|&(_, address)| address == start);
-        module.layer_at(start).map_or(0, |layer| own_calls(layer, symbol.map(|(name, _)| name)))
+        module.layer_at(start).map(|layer| own_calls(layer, symbol.map(|(name, _)| name))).unwrap_or_default()
     };
     let mut calls = Vec::new();
     let mut left = MAX_CODE;
@@ -48,11 +46,9 @@ pub fn calls_of_layer(module: &Module) -> Vec<LayerCall> {
         for instruction in &mut Decoder::with_ip(64, &code, function.start, DecoderOptions::NONE) {
             if matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
                 let frame = frames.at(instruction.ip());
-                calls.push(LayerCall {
-                    offset: instruction.next_ip(),
-                    frame: frame.as_ref().and_then(CallFrame::of_layer),
-                    own,
-                });
+                let frame = frame.as_ref().and_then(CallFrame::of_layer).unwrap_or_default();
+                let frame = LayerFrame { flags: frame.flags | own.flags, question: own.question, ..frame };
+                calls.push(LayerCall { offset: instruction.next_ip(), frame });
             }
         }
         if left == 0 || calls.len() >= MAX_CALLS {

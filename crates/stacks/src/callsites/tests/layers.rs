@@ -71,11 +71,14 @@ fn fortran_layers_have_frames_of_constant_size() {
         for library in mpi.fortran_libraries() {
             let module = module(&installed(library));
             let calls = calls_of_layer(&module);
-            let constant = calls.iter().filter(|call| call.frame.is_some()).count();
+            let constant = calls.iter().filter(|call| call.frame.to_cfa != 0).count();
             assert!(constant > 1000 && constant == calls.len(), "{library}: {constant} of {}", calls.len());
             assert!(calls.is_sorted_by(|a, b| a.offset < b.offset));
             let at = |call: &LayerCall| ModuleAddress { module: Arc::clone(&module), offset: call.offset };
-            assert!(calls.iter().all(|call| layer_frame_at(&at(call)) == call.frame));
+            for call in &calls {
+                let found = layer_frame_at(&at(call)).unwrap();
+                assert_eq!((found.to_cfa, found.to_frame_pointer), (call.frame.to_cfa, call.frame.to_frame_pointer));
+            }
         }
         assert_eq!(calls_of_layer(&module(&installed(mpi.c_library()))), []);
     }

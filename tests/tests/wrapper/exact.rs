@@ -1,9 +1,10 @@
 //! Every call of every rank is counted once.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Job, Language, Mpi, Program, program};
+use mpiprobe_tests::truth::Image;
+use mpiprobe_tests::{Job, JobBuilder, Language, Mpi, Program, program};
 
-use crate::check::{complete, expect_counts, functions};
+use crate::check::{complete, expect_counts, expect_row, functions};
 use crate::{is_debians, trial};
 
 /// A program, and which functions are counted.
@@ -34,10 +35,9 @@ const CASES: [Case; 8] = [
 ];
 
 /// Only Debian's MPIs have other languages.
-const LANGUAGES: [Case; 4] = [
+const LANGUAGES: [Case; 3] = [
     Case { name: "use_mpi", program: program::RING_USE_MPI, ..RING },
     Case { name: "use_mpi_f08", program: program::RING_USE_MPI_F08, ..RING },
-    Case { name: "fortran_questions", program: program::QUESTIONS, ranks: 2, arguments: &[], functions: "all" },
     Case { name: "cxx", program: program::RING_CXX, ..RING },
 ];
 
@@ -45,6 +45,9 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     let test = |case: Case| trial(mpi, case.program.language, case.name, move || count(mpi, case));
     let languages = LANGUAGES.into_iter().filter(|_| is_debians(mpi));
     let mut trials: Vec<Trial> = CASES.into_iter().filter(|case| runs(mpi, *case)).chain(languages).map(test).collect();
+    if is_debians(mpi) {
+        trials.push(trial(mpi, Language::Fortran, "fortran_questions", move || questions(mpi)));
+    }
     if mpi == Mpi::OpenMpi {
         trials.push(trial(mpi, Language::Cxx, "calls_before_main", move || before_main(mpi)));
     }
@@ -69,6 +72,27 @@ fn count(mpi: Mpi, case: Case) -> Result<(), Failed> {
     assert_eq!(profile.end.as_deref(), Some("targets-ended"));
     assert!(profile.ranks.iter().all(|rank| rank.state == "ended" && rank.open_calls.is_empty()), "{profile:?}");
     expect_counts(&profile, &job.snapshot()?, None, &functions(case.functions)?)
+}
+
+/// What a Fortran library asks to answer a question is not the program's. With the truth library in the same run, that would be who asks.
+/// Invariant LAYERS-OWN-CALLS.
+fn questions(mpi: Mpi) -> Result<(), Failed> {
+    count_apart(|| Job::builder(mpi, program::QUESTIONS).ranks(2))
+}
+
+/// The same job twice: with the truth library, and with the wrapper.
+pub(crate) fn count_apart(job: impl Fn() -> JobBuilder) -> Result<(), Failed> {
+    let mut told = job().truth(true).spawn()?;
+    told.wait()?.success()?;
+    let mut counted = job().profiled(["--functions", "all"])?.spawn()?;
+    counted.wait()?.success()?;
+    let (profile, truth) = (complete(&counted)?, told.snapshot()?);
+    assert_eq!(profile.ranks.len(), truth.ranks.len());
+    for (rank, image) in truth.ranks {
+        let row = profile.rank(rank).ok_or("no such rank")?;
+        expect_row(row, &Image { pid: row.pid, ..image }, None, &functions("all")?);
+    }
+    Ok(())
 }
 
 /// Two static objects of the C++ bindings ask whether MPI is initialised: before the wrapper, which is loaded later, is told to start.

@@ -1,10 +1,9 @@
 //! Programs that load MPI while they run: counted all the same.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::truth::Image;
 use mpiprobe_tests::{Job, Language, Mpi, program};
 
-use crate::check::{complete, expect_row, functions};
+use crate::exact::count_apart;
 use crate::trial;
 
 pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
@@ -15,16 +14,5 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
 
 /// The truth library brings MPI with it: so it counts a run of its own. The program checks its messages itself.
 fn python(mpi: Mpi) -> Result<(), Failed> {
-    let job = || Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["10"]);
-    let mut told = job().truth(true).spawn()?;
-    told.wait()?.success()?;
-    let mut counted = job().profiled(["--functions", "all"])?.spawn()?;
-    counted.wait()?.success()?;
-    let (profile, truth) = (complete(&counted)?, told.snapshot()?);
-    assert_eq!(profile.ranks.len(), truth.ranks.len());
-    for (rank, image) in &truth.ranks {
-        let row = profile.rank(*rank).ok_or("no such rank")?;
-        expect_row(row, &Image { pid: row.pid, ..image.clone() }, None, &functions("all")?);
-    }
-    Ok(())
+    count_apart(|| Job::builder(mpi, program::RING_MPI4PY).ranks(2).args(["10"]))
 }

@@ -28,12 +28,27 @@ impl Figures {
     pub(super) fn per_call(&self, index: usize, kind: usize, calls: usize) -> Option<Figure> {
         let rounds = self.0.get(&(index, kind))?;
         let minimum = rounds.iter().map(|round| round.minimum_ns).min_by(f64::total_cmp)?;
-        let mut medians: Vec<f64> = rounds.iter().map(|round| round.median_ns).collect();
-        medians.sort_by(f64::total_cmp);
-        let median = medians.get(medians.len() / 2)?;
+        let median = middle(rounds.iter().map(|round| round.median_ns))?;
         let calls = calls.max(1) as f64;
         Some(Figure { minimum_ns: minimum / calls, median_ns: median / calls })
     }
+
+    /// What one kind takes more than another one, per call: the middle of what it did in each round. A processor is faster in one round than in
+    /// another, by more than what the two differ.
+    pub(super) fn more_per_call(&self, index: usize, [more, less]: [usize; 2], calls: usize) -> Option<Figure> {
+        let rounds = || Some(self.0.get(&(index, more))?.iter().zip(self.0.get(&(index, less))?));
+        let calls = calls.max(1) as f64;
+        Some(Figure {
+            minimum_ns: middle(rounds()?.map(|(more, less)| more.minimum_ns - less.minimum_ns))? / calls,
+            median_ns: middle(rounds()?.map(|(more, less)| more.median_ns - less.median_ns))? / calls,
+        })
+    }
+}
+
+fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 #[cfg(test)]
@@ -48,5 +63,10 @@ mod tests {
         }
         assert_eq!(figures.per_call(1, 2, 2), Some(Figure { minimum_ns: 5.0, median_ns: 25.0 }));
         assert_eq!(figures.per_call(2, 1, 2), None);
+        for (minimum_ns, median_ns) in [(60.0, 100.0), (14.0, 50.0), (26.0, 70.0)] {
+            figures.add(1, 3, Batches { minimum_ns, median_ns });
+        }
+        assert_eq!(figures.more_per_call(1, [3, 2], 2), Some(Figure { minimum_ns: 3.0, median_ns: 5.0 }));
+        assert_eq!(figures.more_per_call(1, [3, 4], 2), None);
     }
 }

@@ -288,10 +288,7 @@ fn row(index: usize, each: &Loop, figures: &Figures) -> Option<Row> {
     // Both ranks of a ping-pong are waited for.
     let calls = each.probed.len() * if each.takes_all { 2 } else { 1 };
     let figure = |kind: Kind| figures.per_call(index, kind as usize, calls);
-    let added = |more: Kind, less: Kind| {
-        let (more, less) = (figure(more)?, figure(less)?);
-        Some(Figure { minimum_ns: more.minimum_ns - less.minimum_ns, median_ns: more.median_ns - less.median_ns })
-    };
+    let added = |more: Kind, less: Kind| figures.more_per_call(index, [more as usize, less as usize], calls);
     Some(Row {
         functions: each.name,
         traffic: figure(Kind::Traffic),
@@ -332,7 +329,7 @@ impl fmt::Display for TraceReport {
         let Self { mpi, rounds, batches, turns, .. } = self;
         writeln!(
             f,
-            "{mpi}: {rounds} rounds of {batches} batches of {turns} turns; ns per call, of the fastest and the middle batch"
+            "{mpi}: {rounds} rounds of {batches} batches of {turns} turns; ns per call, of the fastest and the middle batch; what is more, in the middle round"
         )?;
         let titles = ["eBPF, traffic", "recorded", "flight", "waits", "wrapper", "recorded"];
         writeln!(f, "{:<32}{}", "loop", titles.map(|title| format!("{title:>16}")).concat())?;

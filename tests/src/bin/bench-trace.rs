@@ -11,7 +11,7 @@ use mpiprobe_tests::bench::{self, BenchError, Effort, program};
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How often each process is measured.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Batches of each loop in a round.
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=10_000))]

@@ -192,6 +192,11 @@ pub struct KernelReferred {
 }
 
 impl Referred for KernelReferred {
+    /// Each writes to the ring of the processor that it is on.
+    fn has_threads_in_order(&self) -> bool {
+        false
+    }
+
     fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
         let mut key = self.tables.flows.read(plus_1.checked_sub(1)? as usize)?.key;
         if key.process != self.slot {

@@ -205,6 +205,7 @@ impl Recorded {
             return;
         }
         let began_before = record.started_ns < since_ns;
+        let is_in_order = self.referred.has_threads_in_order();
         let mut thread = self.thread(record.tid, record.started_ns, names);
         let mut turn = thread.turn(record.number, record.started_ns);
         if turn == Turn::OtherThread {
@@ -215,7 +216,7 @@ impl Recorded {
         match turn {
             Turn::TooLate => {}
             // As most are, which are copied nowhere.
-            Turn::Now if thread.is_free() => {
+            Turn::Now | Turn::Later if thread.is_free() && (is_in_order || turn == Turn::Now) => {
                 let (number, changes) = thread.take_call(record);
                 let location = thread.location;
                 if let Some(event) = self.call_event(number, record, &changes, began_before, names) {
@@ -605,9 +606,10 @@ impl Recorded {
         let plus_1 = u32::try_from(record.current & current::PHASE_PLUS_1).unwrap_or(0);
         let phase = self.phase_name(plus_1);
         let change = PhaseChange { at_ns: record.at_ns, phase, is_on: record.current & current::OFF == 0 };
+        let is_in_order = self.referred.has_threads_in_order();
         let thread = self.thread(record.tid, record.at_ns, names);
         let location = thread.location;
-        let change = thread.take_or_hold_phase(record.number, pass, change)?;
+        let change = thread.take_or_hold_phase(record.number, (pass, is_in_order), change)?;
         Some((location, self.phase_event(change)))
     }
 

@@ -44,11 +44,17 @@ struct Tables {
     ended: Vec<EndedThread>,
     /// Communicators that were made, with numbers from 2 on; 0: it belongs to another process.
     made_ns: Vec<u64>,
+    /// Each thread has a ring of its own.
+    are_in_order: bool,
 }
 
 const SITE: u64 = 0x5555_0000_1234;
 
 impl Referred for Tables {
+    fn has_threads_in_order(&self) -> bool {
+        self.are_in_order
+    }
+
     /// Flow n is over communicator 1 with rank n, and from 100 on over communicator n - 100 with rank 2.
     fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
         let partner = i32::try_from(plus_1.checked_sub(1)?).ok()?;
@@ -615,4 +621,17 @@ proptest::proptest! {
         rings.recorder.look_at_threads();
         rings.finish();
     }
+}
+
+#[test]
+fn what_a_thread_with_one_ring_has_lost_is_not_waited_for() {
+    let numbers_and_losses = |are_in_order| {
+        let mut rings = Rings::new(Tables { are_in_order, ..Tables::default() }, Selection::default());
+        for number in [0, 1, 7] {
+            rings.call(0, &send(70, number));
+        }
+        (rings.numbers(), losses(&rings.finish(), 0).lost)
+    };
+    assert_eq!(numbers_and_losses(true), (vec![(0, 0), (0, 1), (0, 7)], 5));
+    assert_eq!(numbers_and_losses(false), (vec![(0, 0), (0, 1)], 5), "they may be in another ring");
 }

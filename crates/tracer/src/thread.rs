@@ -202,9 +202,15 @@ impl Thread {
         self.hold(record.number, pass, Written::Call { record: *record, changes, began_before });
     }
 
-    /// Gives a change of the phase back if its turn has come, before the call of that number, else keeps it.
-    pub(crate) fn take_or_hold_phase(&mut self, number: u32, pass: u64, change: PhaseChange) -> Option<PhaseChange> {
-        if self.is_free() && self.numbering.is_next(self.numbering.whole(number)) {
+    /// Gives a change of the phase back if its turn has come, before the call of that number, else keeps it. `is_in_order`: what comes before it
+    /// has come.
+    pub(crate) fn take_or_hold_phase(
+        &mut self,
+        number: u32,
+        (pass, is_in_order): (u64, bool),
+        change: PhaseChange,
+    ) -> Option<PhaseChange> {
+        if self.is_free() && (is_in_order || self.numbering.is_next(self.numbering.whole(number))) {
             self.last_ns = self.last_ns.max(change.at_ns);
             return Some(change);
         }

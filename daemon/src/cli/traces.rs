@@ -1,7 +1,7 @@
 //! Traces, as they are named on the command line: the same by every command that takes them.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, BTreeSet, HashMap},
     ops::RangeInclusive,
     os::unix::fs::{FileExt as _, MetadataExt as _},
     path::{Path, PathBuf},
@@ -122,6 +122,11 @@ pub(super) fn open(files: &[PathBuf]) -> Result<TraceFiles, TraceError> {
         let name = |node, other: &str| name(node).filter(|_| is_known).unwrap_or_else(|| other.to_owned());
         return Err(TraceError::SameRank { first: name(first, "a file"), second: name(second, "another"), rank });
     }
+    if let Some([first, second]) = other_job(definitions) {
+        say(format_args!(
+            "no file has parts of both {first} and {second}: these may be traces of several jobs, and all of them are shown as one"
+        ));
+    }
     Ok(trace)
 }
 
@@ -151,6 +156,23 @@ fn same_rank(definitions: &Definitions) -> Option<(NodeId, NodeId, String)> {
         }
     }
     None
+}
+
+/// Two jobs that no file has parts of both of, not even by way of a third one.
+fn other_job(definitions: &Definitions) -> Option<[&str; 2]> {
+    let mut nodes: BTreeMap<NodeId, BTreeSet<&str>> = BTreeMap::new();
+    for process in &definitions.processes {
+        nodes.entry(process.node).or_default().extend(process.job.as_deref());
+    }
+    // Of processes whose job has no name nobody knows whose they are.
+    let mut others: Vec<BTreeSet<&str>> = nodes.into_values().filter(|jobs| !jobs.is_empty()).collect();
+    let mut together = others.pop()?;
+    while let Some(place) = others.iter().position(|jobs| !jobs.is_disjoint(&together)) {
+        together.append(&mut others.swap_remove(place));
+    }
+    let mut pair = [others.first()?.first()?, together.first()?].map(|job| *job);
+    pair.sort_unstable();
+    Some(pair)
 }
 
 /// What is known of the clocks of a trace's nodes. Of one node nothing is read.
@@ -244,6 +266,28 @@ mod tests {
         let (from, until) = (Some(Duration::from_secs(5)), Some(Duration::from_secs(1)));
         let backwards = TraceArguments { from, until, ..of(&[path("a")]) }.open().unwrap_err();
         assert!(backwards.is_wrong_usage());
+    }
+
+    #[test]
+    fn traces_of_jobs_that_have_nothing_in_common_are_told() {
+        let told = |files: &[&[Option<&str>]]| {
+            let mut made = HandMade::of_ranks(8).definitions;
+            let jobs = (0..).map(NodeId).zip(files).flat_map(|(node, jobs)| jobs.iter().map(move |job| (node, *job)));
+            made.processes.truncate(files.iter().map(|jobs| jobs.len()).sum());
+            for (process, (node, job)) in made.processes.iter_mut().zip(jobs) {
+                (process.node, process.job) = (node, job.map(str::to_owned));
+            }
+            other_job(&made).map(|pair| pair.map(str::to_owned))
+        };
+        let (a, b, c) = (Some("a"), Some("b"), Some("c"));
+        assert_eq!(told(&[&[a, a], &[b]]), Some(["a".into(), "b".into()]));
+        assert_eq!(told(&[&[a], &[c], &[a, b], &[None]]), Some(["a".into(), "c".into()]));
+        // One node may have several, and a third one both.
+        for one in
+            [&[&[a, b][..]][..], &[&[a], &[a]], &[&[a], &[b], &[b, a]], &[&[a], &[None]], &[&[None], &[None]], &[]]
+        {
+            assert_eq!(told(one), None, "{one:?}");
+        }
     }
 
     #[test]

@@ -104,6 +104,11 @@ pub struct FileReferred {
 }
 
 impl Referred for FileReferred {
+    /// Each writes to the ring of its slot.
+    fn has_threads_in_order(&self) -> bool {
+        true
+    }
+
     fn flow(&mut self, plus_1: u32) -> Option<FlowKey> {
         Some(self.rings.entry(FLOWS_REGION, plus_1.checked_sub(1)?)?.key)
     }

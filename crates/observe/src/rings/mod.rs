@@ -31,6 +31,9 @@ pub trait Rings {
 
 /// What lines refer to, of one process.
 pub trait Referred {
+    /// Whether all lines of a thread are in one ring: none of them comes after one that was written later.
+    fn has_threads_in_order(&self) -> bool;
+
     /// The flow of an index, plus one.
     fn flow(&mut self, plus_1: u32) -> Option<FlowKey>;
 

@@ -40,10 +40,22 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 /// Hundredths of a ring between two looks that are quick, and that are slow.
 const FULL: (u64, u64) = (10, 2);
+/// What is left alone for as long as it takes to read that much could not be made up for.
+const TOO_FULL: u64 = 15;
 /// How often what has been recorded is written out, however little that is, and it is looked at what was lost.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 /// How often writers are told that somebody reads.
 const RENEW_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long rings are left alone next, if the fullest one was so full, in hundredths.
+fn next_pause(pause: Duration, full: u64) -> Duration {
+    match full {
+        TOO_FULL.. => Duration::ZERO,
+        full if full >= FULL.0 => (pause / 2).max(PAUSES.1),
+        full if full < FULL.1 => (pause * 2).clamp(PAUSES.1, PAUSES.0),
+        _ => pause,
+    }
+}
 
 /// That a process has ended.
 #[derive(Clone, Debug)]
@@ -411,11 +423,7 @@ impl Worker {
             self.is_on = !self.is_on;
             self.turn();
         }
-        if full >= FULL.0 {
-            self.pause = (self.pause / 2).max(PAUSES.1);
-        } else if full < FULL.1 {
-            self.pause = (self.pause * 2).min(PAUSES.0);
-        }
+        self.pause = next_pause(self.pause, full);
         if self.last_flush.elapsed() >= self.flush_interval {
             if self.last_survey.elapsed() >= FLUSH_INTERVAL {
                 self.recorder.look_at_threads();
@@ -757,6 +765,17 @@ mod tests {
         fn ended_ns(&self) -> Option<u64> {
             None
         }
+    }
+
+    #[test]
+    fn rings_that_fill_are_looked_at_the_sooner() {
+        let after = |fulls: &[u64]| fulls.iter().fold(FIRST_PAUSE, |pause, &full| next_pause(pause, full));
+        assert_eq!(after(&[0, 1, 0, 1, 0]), PAUSES.0);
+        assert_eq!(after(&[5, 5]), FIRST_PAUSE);
+        assert_eq!(after(&[10, 14, 10, 10]), PAUSES.1);
+        assert_eq!(after(&[0, 0, 90]), Duration::ZERO);
+        assert_eq!(after(&[90, 5]), Duration::ZERO, "until it is made up for");
+        assert_eq!([after(&[90, 10]), after(&[90, 1]), after(&[90, 1, 1])], [PAUSES.1, PAUSES.1, 2 * PAUSES.1]);
     }
 
     #[test]

@@ -343,6 +343,7 @@ impl Observation {
 
     /// Whether processes that are new have loaded MPI meanwhile.
     pub(super) fn look_at_candidates(&mut self) -> Result<(), SessionError> {
+        let at_ns = monotonic_ns();
         let found: Vec<_> = self.targets.inspect_candidates().collect();
         if found.iter().any(|(_, finding)| !matches!(finding, Ok(Finding::NotMpi(..)))) {
             // Who has become another program meanwhile is another candidate by now: what was seen is that one's.
@@ -356,7 +357,7 @@ impl Observation {
                 // What is preloaded comes before MPI itself.
                 Ok(Finding::Mpi(process)) if !process.library().is_some_and(MpiLibrary::implements_mpi) => {}
                 Ok(Finding::Mpi(process)) => self.promote(slot, *process)?,
-                Ok(Finding::NotMpi(..)) => {}
+                Ok(Finding::NotMpi(..)) => self.targets.process_table.note_without_mpi(slot, at_ns),
                 Err(error) if error.is_gone() => {}
                 Ok(_) | Err(_) => self.dismiss(slot, pid)?,
             }
@@ -392,7 +393,7 @@ impl Observation {
         if !targets.process_table.is_by_exec(slot) {
             targets.allow(&mut kernel.engine.tables, slot, &process)?;
             since_ns = monotonic_ns();
-        } else if probed_ns > since_ns {
+        } else if targets.process_table.no_call_before_ns(slot).is_some_and(|before_ns| probed_ns > before_ns) {
             targets.allow(&mut kernel.engine.tables, slot, &process)?;
             since_ns = probed_ns;
         } else {

@@ -26,6 +26,8 @@ struct Entry {
     job: Option<JobKey>,
     /// It was put onto the allow-list in the kernel.
     by_exec: bool,
+    /// When it was last seen to have no MPI loaded, ns; 0: never.
+    without_mpi_ns: u64,
     /// Known to use MPI, and to be one of those asked for.
     identified: bool,
     /// Has called MPI, whoever it is.
@@ -73,6 +75,7 @@ impl ProcessTable {
             parent: found.process.stat().ok().map(|stat| stat.parent),
             job: None,
             by_exec: false,
+            without_mpi_ns: 0,
             identified: true,
             has_called: false,
             forked_from: None,
@@ -122,8 +125,18 @@ impl ProcessTable {
         };
         let observed = observed(slot, identity, since_ns);
         self.name_those_beside(parent, since_ns, job.as_ref());
-        let (identified, has_called, forked_from) = (false, false, None);
-        let entry = Entry { observed, process, starter, parent, job, by_exec, identified, has_called, forked_from };
+        let entry = Entry {
+            observed,
+            process,
+            starter,
+            parent,
+            job,
+            by_exec,
+            without_mpi_ns: 0,
+            identified: false,
+            has_called: false,
+            forked_from: None,
+        };
         self.entries.insert(slot, entry);
     }
 
@@ -176,6 +189,18 @@ impl ProcessTable {
         self.entries.get(&slot).map(|entry| entry.observed.since_ns)
     }
 
+    /// A process had no MPI loaded then, ns.
+    pub(super) fn note_without_mpi(&mut self, slot: u32, at_ns: u64) {
+        if let Some(entry) = self.entries.get_mut(&slot) {
+            entry.without_mpi_ns = at_ns;
+        }
+    }
+
+    /// Until when a process cannot have called MPI, ns: its exec, or when it was last seen without.
+    pub(super) fn no_call_before_ns(&self, slot: u32) -> Option<u64> {
+        self.entries.get(&slot).map(|entry| entry.observed.since_ns.max(entry.without_mpi_ns))
+    }
+
     /// Whether a thread of the process has ended inside a call.
     pub(super) fn has_ended_in_call(&self, slot: u32) -> bool {
         self.entries.get(&slot).is_some_and(|entry| !entry.observed.ended_in.is_empty())
@@ -221,8 +246,9 @@ impl ProcessTable {
     /// at him, was counted from his first call on.
     pub(super) fn note_unseen(&mut self, probed_ns: Option<u64>) {
         let Some(probed_ns) = probed_ns else { return };
-        for Entry { observed, .. } in self.entries.values_mut().filter(|entry| entry.by_exec && !entry.identified) {
-            if observed.state != RankState::Running && observed.since_ns >= probed_ns {
+        let unseen = self.entries.values_mut().filter(|entry| entry.by_exec && !entry.identified);
+        for Entry { observed, without_mpi_ns, .. } in unseen {
+            if observed.state != RankState::Running && observed.since_ns.max(*without_mpi_ns) >= probed_ns {
                 observed.beginning = Beginning::FirstCall;
             }
         }
@@ -441,12 +467,17 @@ mod tests {
         for slot in [1, 2, 4] {
             process_table.end(slot, RankState::Ended, 200);
         }
+        // Executed before, and without MPI still when all was probed.
+        process_table.add_candidate(5, 4005, told(&[RANK]), 98, true);
+        process_table.note_without_mpi(5, 100);
+        process_table.end(5, RankState::Ended, 200);
+        assert_eq!([2, 5].map(|slot| process_table.no_call_before_ns(slot)), [Some(100); 2]);
         process_table.note_unseen(Some(100));
-        let beginnings = [1, 2, 3, 4].map(|slot| process_table.entries[&slot].observed.beginning);
+        let beginnings = [1, 2, 3, 4, 5].map(|slot| process_table.entries[&slot].observed.beginning);
         let [awaited, whole] = [Beginning::Awaited, Beginning::FirstCall];
         assert_eq!(
             beginnings,
-            [awaited, whole, awaited, awaited],
+            [awaited, whole, awaited, awaited, whole],
             "one runs still, one was not executed under our eyes"
         );
     }

@@ -235,8 +235,9 @@ fn sustain(mpi: Mpi, each: &'static Loop) -> Result<Sustained, BenchError> {
     let trace = directory.path().join("sustained.trace");
     let mut target = CallRate::start_traced(mpi, &trace)?;
     target.measure(each, 1, 1)?;
-    let apart = (0..each.probed.len()).map(|_| SUSTAINED_TURNS * Duration::from_nanos(GOAL_RECORDER_NS.into())).sum();
-    let batches = (SUSTAINED.as_nanos() / Duration::as_nanos(&apart)).try_into().unwrap_or(u32::MAX);
+    let calls_of_batch = u64::from(SUSTAINED_TURNS) * each.probed.len() as u64;
+    let apart = Duration::from_nanos(u64::from(GOAL_RECORDER_NS) * calls_of_batch);
+    let batches = (SUSTAINED.as_nanos() / apart.as_nanos()).try_into().unwrap_or(u32::MAX);
     let (began, began_s) = (Instant::now(), target.launcher_seconds());
     target.measure_apart(each, batches, SUSTAINED_TURNS, apart)?;
     let seconds = began.elapsed().as_secs_f64();
@@ -244,7 +245,7 @@ fn sustain(mpi: Mpi, each: &'static Loop) -> Result<Sustained, BenchError> {
     target.end()?;
     let mut recording = Recording::default();
     recording.add(&trace)?;
-    let calls = u64::from(batches) * u64::from(SUSTAINED_TURNS) * each.probed.len() as u64;
+    let calls = u64::from(batches) * calls_of_batch;
     Ok(Sustained { functions: each.name, calls, seconds, processor_s, lost: recording.lost + recording.left_out })
 }
 
@@ -303,12 +304,13 @@ fn row(index: usize, each: &Loop, figures: &Figures) -> Option<Row> {
 fn goals(rows: &[Row], recorders: &[Recorder], sustained: &[Sustained]) -> Vec<Goal> {
     let ebpf = || rows.iter().filter_map(|row| Some((row.recorded?.minimum_ns, row.traffic?.minimum_ns)));
     let parts = ebpf().map(|(added, call)| added / call);
-    let of_file = recorders.iter().filter(|recorder| recorder.of == Kind::Recorded.name()).map(Recorder::ns_per_call);
+    let files = [Kind::Recorded, Kind::WrapperRecorded].map(Kind::name);
+    let of_files = recorders.iter().filter(|recorder| files.contains(&recorder.of)).map(Recorder::ns_per_call);
     // Where the program itself could not make so many, nothing is known.
     let fast_enough =
         || sustained.iter().filter(|each| each.ns_per_call() <= f64::from(GOAL_RECORDER_NS) * (1.0 + BEHIND));
     let all = [
-        goal("recorder, ns of a processor for a call", GOAL_RECORDER_NS.into(), of_file),
+        goal("recorder, ns of a processor for a call", GOAL_RECORDER_NS.into(), of_files),
         goal("recorder, cores for 2.5 M calls/s", 1.0, fast_enough().map(Sustained::cores)),
         goal("recorder, calls lost of 2.5 M calls/s", 0.0, fast_enough().map(|each| each.lost as f64)),
         goal("eBPF, ns more a call", GOAL_EBPF_NS, ebpf().map(|(added, _)| added)),

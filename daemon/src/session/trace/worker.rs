@@ -33,8 +33,8 @@ use super::{
 };
 
 /// How long rings are left alone: as long as they fill slowly, and when they fill quickly. In the former time none becomes full, however
-/// suddenly calls begin to come: a process that does nothing else makes up to 2.5 million calls in a second, with up to twice as many lines, and
-/// the wrapper's rings have room for 131,072. The kernel's have room for a quarter of that, at least, and calls with probes take some four times as long.
+/// suddenly calls begin to come: 2.5 million in a second, as many as a node makes, are up to 100,000 lines, and one of the wrapper's rings has
+/// room for 131,072. A processor's ring has room for 32,768 at least, and calls with probes take ten times as long.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(1));
 /// At the beginning.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);

@@ -115,10 +115,10 @@ pub const MEANING_OF_SCOPES: [&str; 5] =
 /// A part of that in other languages; all of these have the same traffic.
 pub const SEMANTICS_F08: Program =
     program("semantics_f08", Language::Fortran, &["semantics_f08.f90", "gate_fortran.c", "gate.h"]);
-/// Local questions, of which one may be answered by another.
-pub const QUESTIONS: Program = program("questions", Language::Fortran, &["questions.f90", "gate_fortran.c", "gate.h"]);
 pub const SEMANTICS_CXX: Program = program("semantics_cxx", Language::Cxx, &["semantics_cxx.cpp", "gate.h"]);
 pub const SEMANTICS_MPI4PY: Program = program("semantics_mpi4py", Language::Python, &["semantics_mpi4py.py"]);
+/// Local questions, of which one may be answered by another.
+pub const QUESTIONS: Program = program("questions", Language::Fortran, &["questions.f90", "gate_fortran.c", "gate.h"]);
 /// Threads that exchange messages at once: `semantics_threads [T [N]]`.
 pub const SEMANTICS_THREADS: Program = program("semantics_threads", Language::C, &["semantics_threads.c", "gate.h"]);
 /// Messages without `MPI_COMM_WORLD`, where MPI has sessions.

@@ -164,7 +164,7 @@ pub(crate) fn is_own_call(frame: *mut Frame, function: u32) -> bool {
 }
 
 /// What the layer's function that makes the call which returns to `site` asks on its own account, by [`LayerFrame::flags`] and
-/// [`LayerFrame::question`]. As the eBPF engine has it.
+/// [`LayerFrame::question`].
 fn own_calls(layer: &Layer, site: u64) -> LayerFrame {
     if !layer.is_fortran {
         return LayerFrame::default();
@@ -178,11 +178,7 @@ fn own_calls(layer: &Layer, site: u64) -> LayerFrame {
         let mut all = (0..FUNCTIONS as u32).filter_map(Entry::new);
         DESCRIPTORS.get(all.find(|&entry| is_it(entry, bound))?.function() as usize)
     };
-    let procedure = bound.and_then(descriptor);
-    let communicates = procedure.is_some_and(|descriptor| descriptor.own_of_layers == 0);
-    let flags = layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 };
-    let question = procedure.map_or(0, |descriptor| descriptor.question);
-    LayerFrame { flags: flags.into(), question: question.into(), ..LayerFrame::default() }
+    LayerFrame::asked_by(bound.and_then(descriptor))
 }
 
 #[cold]

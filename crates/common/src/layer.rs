@@ -5,6 +5,8 @@
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::Descriptor;
+
 /// Layers that a call is followed through: `mpi_f08` on top of `mpif.h` are two.
 pub const LAYER_DEPTH: usize = 3;
 
@@ -177,6 +179,15 @@ pub struct CallerFrame {
 }
 
 impl LayerFrame {
+    /// What a Fortran layer asks on its own account where one of its procedures calls, and no way out of it yet. `procedure`: of the function
+    /// whose binding it is; `None`: not known.
+    pub fn asked_by(procedure: Option<&Descriptor>) -> Self {
+        let communicates = procedure.is_some_and(|function| function.own_of_layers == 0);
+        let flags = layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 };
+        let question = procedure.map_or(0, |function| function.question);
+        Self { flags: flags.into(), question: question.into(), ..Self::default() }
+    }
+
     /// Whether a local question is the layer's own here, and not the program's: by what the function's descriptor says of it.
     #[inline]
     pub const fn is_own(&self, own_of_layers: u8, question: u16) -> bool {
@@ -252,7 +263,11 @@ mod tests {
         assert!(cart_rank.is_own(queries, 8) && cart_rank.is_own(conversions, 9) && cart_rank.may_be_own());
         // The question itself, and what is none.
         assert!(!cart_rank.is_own(queries, 7) && !cart_rank.is_own(0, 0));
+        let function = Descriptor { own_of_layers: queries, question: 7, ..Descriptor::EMPTY };
+        assert_eq!(LayerFrame::asked_by(Some(&function)), cart_rank);
         let given_up = LayerFrame { question: 0, ..cart_rank };
+        assert_eq!(LayerFrame::asked_by(None), given_up);
+        assert!(LayerFrame::asked_by(Some(&Descriptor::EMPTY)).is_own(queries, 7), "it communicates");
         assert!(!given_up.is_own(queries, 8) && !LayerFrame::default().may_be_own());
     }
 

@@ -20,12 +20,14 @@ pub(crate) struct Numbering {
     next: Option<u64>,
     /// Numbers that have been passed over.
     missing: u64,
+    /// None comes after a later one.
+    is_in_order: bool,
 }
 
 impl Numbering {
-    /// `is_from_first`: the thread's first call would have been seen.
-    pub(crate) fn new(is_from_first: bool) -> Self {
-        Self { next: is_from_first.then_some(0), missing: 0 }
+    /// `is_from_first`: the thread's first call would have been seen. `is_in_order`: what is missing before one that is seen comes no more.
+    pub(crate) fn new(is_from_first: bool, is_in_order: bool) -> Self {
+        Self { next: is_from_first.then_some(0), missing: 0, is_in_order }
     }
 
     /// A number of which the low half is known.
@@ -37,10 +39,11 @@ impl Numbering {
 
     /// `is_after`: the call began after all that were seen of the thread.
     pub(crate) fn turn(&self, low: u32, is_after: bool) -> Turn {
-        let Some(next) = self.next else { return Turn::Later };
+        let ahead = if self.is_in_order { Turn::Now } else { Turn::Later };
+        let Some(next) = self.next else { return ahead };
         match low.wrapping_sub(low_half(next)).cast_signed() {
             0 => Turn::Now,
-            1.. => Turn::Later,
+            1.. => ahead,
             _ if is_after => Turn::OtherThread,
             _ => Turn::TooLate,
         }
@@ -56,7 +59,7 @@ impl Numbering {
 
     /// Whether the call of this number is the next one.
     pub(crate) fn is_next(&self, number: u64) -> bool {
-        self.next == Some(number)
+        self.is_in_order || self.next == Some(number)
     }
 
     pub(crate) fn has_begun(&self) -> bool {
@@ -87,7 +90,7 @@ mod tests {
 
     #[test]
     fn numbers_go_on_beyond_what_a_line_has_room_for() {
-        let mut numbering = Numbering::new(true);
+        let mut numbering = Numbering::new(true, false);
         numbering.pass(u64::from(u32::MAX) - 1);
         assert_eq!((numbering.turn(u32::MAX, true), numbering.whole(u32::MAX)), (Turn::Now, u64::from(u32::MAX)));
         assert_eq!(numbering.whole(2), (1 << 32) + 2);
@@ -96,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_counted() {
-        let mut numbering = Numbering::new(true);
+        let mut numbering = Numbering::new(true, false);
         assert_eq!(numbering.turn(3, true), Turn::Later);
         numbering.pass(3);
         assert!(numbering.is_next(4));
@@ -109,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_was_before_the_first_that_is_seen_is_not_missing() {
-        let mut numbering = Numbering::new(false);
+        let mut numbering = Numbering::new(false, false);
         assert_eq!((numbering.turn(7, true), numbering.has_begun()), (Turn::Later, false));
         numbering.pass(7);
         assert_eq!((numbering.missing(), numbering.turn(8, true)), (0, Turn::Now));
@@ -119,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_begins_again_is_another_one() {
-        let mut numbering = Numbering::new(true);
+        let mut numbering = Numbering::new(true, false);
         numbering.pass(99);
         assert_eq!((numbering.turn(0, true), numbering.turn(98, false)), (Turn::OtherThread, Turn::TooLate));
     }

@@ -23,7 +23,7 @@ use mpiprobe_trace::{
 };
 
 use crate::{
-    numbering::Turn,
+    numbering::{Numbering, Turn},
     open_calls::{Known, UnfinishedCall},
     operation::{descriptor, is_persistent, lock_of, locks, of_call, of_request},
     requests::Requests,
@@ -180,7 +180,8 @@ impl Recorded {
                 let location = LocationId(names.locations);
                 names.locations += 1;
                 let before = self.not_there.get(&tid).copied().unwrap_or_default();
-                let mut thread = Thread::new(location, self.is_whole, at_ns, before);
+                let numbering = Numbering::new(self.is_whole, self.referred.has_threads_in_order());
+                let mut thread = Thread::new(location, numbering, at_ns, before);
                 thread.had_pauses = self.had_pauses;
                 let said = thread.news(self.id, tid, (0, LeftOut::default()));
                 names.definitions.extend(said.map(|said| Definition::Location(location, said)));
@@ -205,7 +206,6 @@ impl Recorded {
             return;
         }
         let began_before = record.started_ns < since_ns;
-        let is_in_order = self.referred.has_threads_in_order();
         let mut thread = self.thread(record.tid, record.started_ns, names);
         let mut turn = thread.turn(record.number, record.started_ns);
         if turn == Turn::OtherThread {
@@ -216,7 +216,7 @@ impl Recorded {
         match turn {
             Turn::TooLate => {}
             // As most are, which are copied nowhere.
-            Turn::Now | Turn::Later if thread.is_free() && (is_in_order || turn == Turn::Now) => {
+            Turn::Now if thread.is_free() => {
                 let (number, changes) = thread.take_call(record);
                 let location = thread.location;
                 if let Some(event) = self.call_event(number, record, &changes, began_before, names) {
@@ -606,10 +606,9 @@ impl Recorded {
         let plus_1 = u32::try_from(record.current & current::PHASE_PLUS_1).unwrap_or(0);
         let phase = self.phase_name(plus_1);
         let change = PhaseChange { at_ns: record.at_ns, phase, is_on: record.current & current::OFF == 0 };
-        let is_in_order = self.referred.has_threads_in_order();
         let thread = self.thread(record.tid, record.at_ns, names);
         let location = thread.location;
-        let change = thread.take_or_hold_phase(record.number, (pass, is_in_order), change)?;
+        let change = thread.take_or_hold_phase(record.number, pass, change)?;
         Some((location, self.phase_event(change)))
     }
 

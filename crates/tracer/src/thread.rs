@@ -96,10 +96,10 @@ impl Written {
 }
 
 impl Thread {
-    pub(crate) fn new(location: LocationId, is_from_first: bool, began_ns: u64, before: NotThere) -> Self {
+    pub(crate) fn new(location: LocationId, numbering: Numbering, began_ns: u64, before: NotThere) -> Self {
         Self {
             location,
-            numbering: Numbering::new(is_from_first),
+            numbering,
             changes: VecDeque::new(),
             lost_changes: 0,
             held: VecDeque::new(),
@@ -202,15 +202,9 @@ impl Thread {
         self.hold(record.number, pass, Written::Call { record: *record, changes, began_before });
     }
 
-    /// Gives a change of the phase back if its turn has come, before the call of that number, else keeps it. `is_in_order`: what comes before it
-    /// has come.
-    pub(crate) fn take_or_hold_phase(
-        &mut self,
-        number: u32,
-        (pass, is_in_order): (u64, bool),
-        change: PhaseChange,
-    ) -> Option<PhaseChange> {
-        if self.is_free() && (is_in_order || self.numbering.is_next(self.numbering.whole(number))) {
+    /// Gives a change of the phase back if its turn has come, before the call of that number, else keeps it.
+    pub(crate) fn take_or_hold_phase(&mut self, number: u32, pass: u64, change: PhaseChange) -> Option<PhaseChange> {
+        if self.is_free() && self.numbering.is_next(self.numbering.whole(number)) {
             self.last_ns = self.last_ns.max(change.at_ns);
             return Some(change);
         }
@@ -336,7 +330,7 @@ mod tests {
     use super::*;
 
     fn thread() -> Thread {
-        Thread::new(LocationId(0), true, 0, NotThere::default())
+        Thread::new(LocationId(0), Numbering::new(true, false), 0, NotThere::default())
     }
 
     fn change(number: u32) -> ChangeRecord {

@@ -36,6 +36,13 @@ struct Entry {
     forked_from: Option<u32>,
 }
 
+impl Entry {
+    /// Until when it cannot have called MPI, ns.
+    fn no_call_before_ns(&self) -> u64 {
+        self.observed.since_ns.max(self.without_mpi_ns)
+    }
+}
+
 /// What is known at once of a process that may use MPI.
 #[derive(Debug, Default)]
 pub(super) struct Candidate {
@@ -198,7 +205,7 @@ impl ProcessTable {
 
     /// Until when a process cannot have called MPI, ns: its exec, or when it was last seen without.
     pub(super) fn no_call_before_ns(&self, slot: u32) -> Option<u64> {
-        self.entries.get(&slot).map(|entry| entry.observed.since_ns.max(entry.without_mpi_ns))
+        self.entries.get(&slot).map(Entry::no_call_before_ns)
     }
 
     /// Whether a thread of the process has ended inside a call.
@@ -246,10 +253,9 @@ impl ProcessTable {
     /// at him, was counted from his first call on.
     pub(super) fn note_unseen(&mut self, probed_ns: Option<u64>) {
         let Some(probed_ns) = probed_ns else { return };
-        let unseen = self.entries.values_mut().filter(|entry| entry.by_exec && !entry.identified);
-        for Entry { observed, without_mpi_ns, .. } in unseen {
-            if observed.state != RankState::Running && observed.since_ns.max(*without_mpi_ns) >= probed_ns {
-                observed.beginning = Beginning::FirstCall;
+        for entry in self.entries.values_mut().filter(|entry| entry.by_exec && !entry.identified) {
+            if entry.observed.state != RankState::Running && entry.no_call_before_ns() >= probed_ns {
+                entry.observed.beginning = Beginning::FirstCall;
             }
         }
     }

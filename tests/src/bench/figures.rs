@@ -45,7 +45,8 @@ impl Figures {
     }
 }
 
-fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
+/// `None`: there are none.
+pub(super) fn middle(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()

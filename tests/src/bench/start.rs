@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use mpiprobe_observe::monotonic_ns;
 use serde::Serialize;
 
-use super::{BenchError, error::file_error};
+use super::{BenchError, error::file_error, figures};
 use crate::compile::executable;
 use crate::{JobError, Mpi, profiler, program};
 
@@ -89,9 +89,7 @@ fn ms(ns: u64) -> f64 {
 }
 
 fn middle(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
+    figures::middle(values.iter().copied()).unwrap_or(f64::NAN)
 }
 
 impl fmt::Display for StartReport {

@@ -5,12 +5,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use mpiprobe_common::{
-    LayerFrame,
-    layer::{bound_function, layer_flags},
-};
+use mpiprobe_common::{LayerFrame, layer::bound_function};
 use mpiprobe_elf::SymbolTableKind;
-use mpiprobe_functions::{FunctionId, Group, by_name};
+use mpiprobe_functions::{FunctionId, by_name};
 
 use super::{image::Image, symbols::Symbols};
 
@@ -154,11 +151,7 @@ pub(super) fn own_calls(layer: Layer, symbol: Option<&[u8]>) -> LayerFrame {
     if layer != Layer::Fortran {
         return LayerFrame::default();
     }
-    let procedure = symbol.and_then(procedure).map(FunctionId::function);
-    let communicates = procedure.is_some_and(|function| function.group != Group::Query);
-    let flags = layer_flags::OWN_CONVERSIONS | if communicates { layer_flags::OWN_QUERIES } else { 0 };
-    let question = procedure.map_or(0, |function| function.descriptor().question);
-    LayerFrame { flags: flags.into(), question: question.into(), ..LayerFrame::default() }
+    LayerFrame::asked_by(symbol.and_then(procedure).map(|id| id.function().descriptor()).as_ref())
 }
 
 /// The functions by their names without `MPI_`, in lower case.
@@ -176,6 +169,8 @@ static FORTRAN: LazyLock<HashMap<String, FunctionId>> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
+    use mpiprobe_common::layer::layer_flags;
+
     use super::*;
 
     #[test]

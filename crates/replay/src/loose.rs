@@ -11,12 +11,13 @@ use crate::{
 /// A span of some threads.
 type Chosen<'a> = (Span, &'a dyn Fn(LocationId) -> bool);
 
-/// Which calls of a span have posted something whose other end is not in it: by location, the numbers of the calls, in their order.
+/// What calls of a span have posted whose other end is not in it: by location, numbers of calls and, of all that each has begun, which, as in
+/// [`CallAt::nth`], in their order.
 #[derive(Debug, Default)]
 pub struct LooseEnds {
-    sends: Vec<Vec<u64>>,
-    receives: Vec<Vec<u64>>,
-    collective: Vec<Vec<u64>>,
+    sends: Vec<Vec<(u64, u16)>>,
+    receives: Vec<Vec<(u64, u16)>>,
+    collective: Vec<Vec<(u64, u16)>>,
 }
 
 impl LooseEnds {
@@ -80,7 +81,7 @@ impl LooseEnds {
         if !is_all {
             found.cut(&met, chosen, &can_compare);
         }
-        matcher.loose(|ends, location, number| found.add(ends, location, number));
+        matcher.loose(|ends, location, number, nth| found.add(ends, location, (number, nth)));
         for list in [&mut found.sends, &mut found.receives, &mut found.collective].into_iter().flatten() {
             list.sort_unstable();
             list.dedup();
@@ -88,14 +89,14 @@ impl LooseEnds {
         Ok(found)
     }
 
-    fn add(&mut self, ends: Ends, location: LocationId, number: u64) {
+    fn add(&mut self, ends: Ends, location: LocationId, operation: (u64, u16)) {
         let lists = match ends {
             Ends::Sends => &mut self.sends,
             Ends::Receives => &mut self.receives,
             Ends::Collective => &mut self.collective,
         };
         if let Some(list) = lists.get_mut(location.index()) {
-            list.push(number);
+            list.push(operation);
         }
     }
 
@@ -107,35 +108,36 @@ impl LooseEnds {
             if let End::Received { send, posted } = &done.end
                 && !(is_in(send) && is_in(posted) && is_in(&done.call) && can_compare(send, &done.call))
             {
-                self.add(Ends::Sends, send.location, send.number);
-                self.add(Ends::Receives, posted.location, posted.number);
+                self.add(Ends::Sends, send.location, (send.number, send.nth));
+                self.add(Ends::Receives, posted.location, (posted.number, posted.nth));
             }
         }
         for instance in matched.instances {
             if instance.within_ns.is_none() || !instance.members.iter().all(|member| is_in(&member.call)) {
                 for member in &instance.members {
-                    self.add(Ends::Collective, member.call.location, member.call.number);
+                    let call = &member.call;
+                    self.add(Ends::Collective, call.location, (call.number, call.nth));
                 }
             }
         }
     }
 
-    pub fn is_loose_send(&self, location: LocationId, number: u64) -> bool {
-        has(&self.sends, location, number)
+    pub fn is_loose_send(&self, location: LocationId, number: u64, nth: u16) -> bool {
+        has(&self.sends, location, (number, nth))
     }
 
-    /// By the call that has posted it.
-    pub fn is_loose_receive(&self, location: LocationId, number: u64) -> bool {
-        has(&self.receives, location, number)
+    /// By the call that has posted it; of a matched message, the one that has matched it.
+    pub fn is_loose_receive(&self, location: LocationId, number: u64, nth: u16) -> bool {
+        has(&self.receives, location, (number, nth))
     }
 
-    pub fn is_loose_collective(&self, location: LocationId, number: u64) -> bool {
-        has(&self.collective, location, number)
+    pub fn is_loose_collective(&self, location: LocationId, number: u64, nth: u16) -> bool {
+        has(&self.collective, location, (number, nth))
     }
 }
 
-fn has(lists: &[Vec<u64>], location: LocationId, number: u64) -> bool {
-    lists.get(location.index()).is_some_and(|list| list.binary_search(&number).is_ok())
+fn has(lists: &[Vec<(u64, u16)>], location: LocationId, operation: (u64, u16)) -> bool {
+    lists.get(location.index()).is_some_and(|list| list.binary_search(&operation).is_ok())
 }
 
 #[cfg(test)]

@@ -89,9 +89,18 @@ impl Region {
 #[derive(Clone, Copy, Debug)]
 struct MessageEnds {
     sends: bool,
-    receives: bool,
+    receives: Receives,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Receives {
+    Nothing,
+    /// From somebody who may be in the archive.
+    Something,
     /// It says itself from whom, and that is nobody who is in the archive.
-    receives_from_outside: bool,
+    FromOutside,
+    /// A message that was matched before, by a probe, whose request tells whether it has its other end.
+    Matched,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -122,6 +131,8 @@ enum Act {
         receive: Option<Message>,
         ends: MessageEnds,
     },
+    /// A message is matched, which is received by whoever takes it.
+    Match,
     Joint(Joint),
     Access(Access),
     Window {
@@ -270,67 +281,33 @@ impl<'a> ProcessWriter<'a> {
         self.next_request
     }
 
-    /// What is written at the entry of a call that begins an operation, which is complete at its return unless it gives back a request.
-    fn begin(&mut self, thread: usize, row: &Row, act: Act, request: Option<u64>, when: When) -> io::Result<()> {
+    /// What is written at the entry of a call that begins an operation, which is complete at its return unless it gives back a request. `nth`:
+    /// which of those that it begins.
+    fn begin(
+        &mut self,
+        thread: usize,
+        (row, nth): (&Row, u16),
+        act: Act,
+        request: Option<u64>,
+        when: When,
+    ) -> io::Result<()> {
         let Some(location) = self.threads.get(thread).map(|thread| thread.location) else { return Ok(()) };
         let loose = self.around.loose;
         match act {
             Act::Nothing => Ok(()),
-            Act::Messages { send, receive, ends: MessageEnds { sends, receives, receives_from_outside } } => {
-                let send = send.filter(|_| !loose.is_loose_send(location, row.number));
-                let receive_is_loose =
-                    receives && (receives_from_outside || loose.is_loose_receive(location, row.number));
-                let receive = receive.filter(|_| !receive_is_loose);
-                self.written.loose += u64::from(sends && send.is_none()) + u64::from(receive_is_loose);
-                self.written.sends += u64::from(send.is_some());
+            Act::Match => {
                 if let Some(request) = request {
-                    // From whom it is may be known when it is complete only.
-                    let has_receive = receives && !receive_is_loose;
-                    let number = self.request(request, send.is_some(), has_receive, None);
-                    let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
-                    if let Some(send) = send {
-                        thread.event(row.begin_ns, |to| {
-                            record(to, id::ISEND, |to| {
-                                send.put(to);
-                                put(to, number);
-                            });
-                        })?;
-                    } else if has_receive {
-                        thread.event(row.begin_ns, |to| {
-                            to.push(id::IRECV_REQUEST);
-                            put(to, number);
-                        })?;
-                    }
-                    return Ok(());
-                }
-                let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
-                if let Some(send) = send {
-                    if when == When::Nonblocking {
-                        // Complete at once: nobody has its request.
-                        self.next_request += 1;
-                        let number = self.next_request;
-                        thread.event(row.begin_ns, |to| {
-                            record(to, id::ISEND, |to| {
-                                send.put(to);
-                                put(to, number);
-                            });
-                        })?;
-                        thread.keep(|to| {
-                            to.push(id::ISEND_COMPLETE);
-                            put(to, number);
-                        });
-                    } else {
-                        thread.event(row.begin_ns, |to| record(to, id::SEND, |to| send.put(to)))?;
-                    }
-                }
-                if let Some(receive) = receive {
-                    self.written.receives += 1;
-                    thread.keep(|to| record(to, id::RECV, |to| receive.put(to)));
+                    let receives = !loose.is_loose_receive(location, row.number, nth);
+                    // The archive has no record of it.
+                    self.requests.insert(request, Request { number: 0, sends: false, receives, joint: None });
                 }
                 Ok(())
             }
+            Act::Messages { send, receive, ends } => {
+                self.message(thread, (row, nth), (send, receive, ends), request, when)
+            }
             Act::Joint(joint) => {
-                if loose.is_loose_collective(location, row.number) {
+                if loose.is_loose_collective(location, row.number, nth) {
                     self.written.loose += 1;
                     return Ok(());
                 }
@@ -376,9 +353,83 @@ impl<'a> ProcessWriter<'a> {
         }
     }
 
-    fn change(&mut self, thread: usize, row: &Row, request: u64, change: Change, act: Act) -> io::Result<()> {
+    /// The same of messages: what is known of both ends, and which there are.
+    fn message(
+        &mut self,
+        thread: usize,
+        (row, nth): (&Row, u16),
+        (send, receive, ends): (Option<Message>, Option<Message>, MessageEnds),
+        request: Option<u64>,
+        when: When,
+    ) -> io::Result<()> {
+        let Some(location) = self.threads.get(thread).map(|thread| thread.location) else { return Ok(()) };
+        let loose = self.around.loose;
+        let send = send.filter(|_| !loose.is_loose_send(location, row.number, nth));
+        let receive_is_loose = match ends.receives {
+            Receives::Nothing => false,
+            Receives::FromOutside => true,
+            Receives::Something | Receives::Matched => loose.is_loose_receive(location, row.number, nth),
+        };
+        let receive = receive.filter(|_| !receive_is_loose);
+        self.written.loose += u64::from(ends.sends && send.is_none()) + u64::from(receive_is_loose);
+        self.written.sends += u64::from(send.is_some());
+        if let Some(request) = request {
+            // From whom it is may be known when it is complete only.
+            let has_receive = ends.receives != Receives::Nothing && !receive_is_loose;
+            let number = self.request(request, send.is_some(), has_receive, None);
+            let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+            if let Some(send) = send {
+                thread.event(row.begin_ns, |to| {
+                    record(to, id::ISEND, |to| {
+                        send.put(to);
+                        put(to, number);
+                    });
+                })?;
+            } else if has_receive {
+                thread.event(row.begin_ns, |to| {
+                    to.push(id::IRECV_REQUEST);
+                    put(to, number);
+                })?;
+            }
+            return Ok(());
+        }
+        let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
+        if let Some(send) = send {
+            if when == When::Nonblocking {
+                // Complete at once: nobody has its request.
+                self.next_request += 1;
+                let number = self.next_request;
+                thread.event(row.begin_ns, |to| {
+                    record(to, id::ISEND, |to| {
+                        send.put(to);
+                        put(to, number);
+                    });
+                })?;
+                thread.keep(|to| {
+                    to.push(id::ISEND_COMPLETE);
+                    put(to, number);
+                });
+            } else {
+                thread.event(row.begin_ns, |to| record(to, id::SEND, |to| send.put(to)))?;
+            }
+        }
+        if let Some(receive) = receive {
+            self.written.receives += 1;
+            thread.keep(|to| record(to, id::RECV, |to| receive.put(to)));
+        }
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        thread: usize,
+        (row, nth): (&Row, u16),
+        request: u64,
+        change: Change,
+        act: Act,
+    ) -> io::Result<()> {
         match change {
-            Change::Started => self.begin(thread, row, act, Some(request), When::Nonblocking),
+            Change::Started => self.begin(thread, (row, nth), act, Some(request), When::Nonblocking),
             Change::Completed => {
                 let Some(known) = self.requests.remove(&request) else { return Ok(()) };
                 let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
@@ -464,22 +515,35 @@ impl Visitor for ProcessWriter<'_> {
         }
         thread.enter(row.begin_ns, region)?;
         thread.frames.push(Frame { end_ns: row.end_ns, region, site, records: thread.ends.len() });
-        let is_taken = matches!(act, Act::Messages { .. }) && when == When::Blocking && !changes.is_empty();
         // What a call has sent that has not returned, others may have received.
         let act = match act {
             Act::Messages { send, ends, .. } if !has_returned => {
-                Act::Messages { send, receive: None, ends: MessageEnds { receives: false, ..ends } }
+                Act::Messages { send, receive: None, ends: MessageEnds { receives: Receives::Nothing, ..ends } }
+            }
+            Act::Messages { send, receive, ends } if ends.receives == Receives::Matched && !changes.is_empty() => {
+                // It has changed the request of the message, and no other.
+                let matched = changes.iter().filter_map(|change| self.requests.remove(&change.request));
+                let has_sender = matched.last().is_some_and(|matched| matched.receives);
+                let receives = if has_sender { Receives::Matched } else { Receives::FromOutside };
+                let ends = MessageEnds { receives, ..ends };
+                return self.begin(
+                    index,
+                    (row, 0),
+                    Act::Messages { send, receive, ends },
+                    posts.then_some(row.request),
+                    when,
+                );
             }
             act => act,
         };
         let is_sent = matches!(act, Act::Messages { send: Some(_), .. });
-        if (has_returned || is_sent) && !is_taken {
-            self.begin(index, row, act, posts.then_some(row.request), when)?;
+        if has_returned || is_sent {
+            self.begin(index, (row, 0), act, posts.then_some(row.request), when)?;
         }
-        for change in changes {
+        for (nth, change) in (0u16..).zip(changes) {
             let meaning = self.threads.get(index).and_then(|thread| thread.meanings.get(change.shape as usize));
             if let Some(&Meaning::Change { change: what, act }) = meaning {
-                self.change(index, row, change.request, what, act)?;
+                self.change(index, (row, nth), change.request, what, act)?;
             }
         }
         Ok(())
@@ -598,33 +662,40 @@ impl Translator<'_> {
         match kind {
             Communication::Collective(Pattern::Common) => self.window(operation),
             Communication::Collective(_) => self.joint(operation).unwrap_or(Act::Nothing),
-            Communication::Probe
-            | Communication::MatchedProbe
-            | Communication::PartitionedSend
-            | Communication::PartitionedReceive => Act::Nothing,
+            Communication::MatchedProbe => Act::Match,
+            Communication::Probe | Communication::PartitionedSend | Communication::PartitionedReceive => Act::Nothing,
             Communication::Nothing => self.access(operation).unwrap_or(Act::Nothing),
             _ => {
                 let is_with_somebody = |transfer: &Transfer| transfer.partner != Partner::Null;
                 let send = operation.send.filter(is_with_somebody);
                 let receive = operation.receive.filter(is_with_somebody);
                 let message = |transfer| self.message(operation.communicator, transfer);
-                let received = receive.and_then(message);
-                // Whose message it is that was matched before, the probe knows that has found it.
-                let is_said = receive.is_some_and(|receive| receive.partner != Partner::Any);
-                let ends = MessageEnds {
-                    sends: send.is_some(),
-                    receives: receive.is_some(),
-                    receives_from_outside: is_said && received.is_none() && kind != Communication::MatchedReceive,
+                let receives = match receive {
+                    None => Receives::Nothing,
+                    // Whose message that is, the probe knows that has found it.
+                    Some(_) if kind == Communication::MatchedReceive => Receives::Matched,
+                    Some(Transfer { partner: Partner::Any, .. }) => Receives::Something,
+                    // With which tag it comes does not matter here.
+                    Some(receive) if self.peer(operation.communicator, receive.partner).is_none() => {
+                        Receives::FromOutside
+                    }
+                    Some(_) => Receives::Something,
                 };
-                Act::Messages { send: send.and_then(message), receive: received, ends }
+                let ends = MessageEnds { sends: send.is_some(), receives };
+                Act::Messages { send: send.and_then(message), receive: receive.and_then(message), ends }
             }
         }
     }
 
     fn message(&self, communicator: Option<CommunicatorId>, transfer: Transfer) -> Option<Message> {
-        let (Partner::Rank(rank), Some(id), Some(tag)) = (transfer.partner, communicator, transfer.tag) else {
-            return None;
-        };
+        let (peer, communicator) = self.peer(communicator, transfer.partner)?;
+        let tag = transfer.tag?.cast_unsigned();
+        Some(Message::NOTHING.id(peer).id(communicator).id(tag).number(bytes(transfer.bytes)))
+    }
+
+    /// A partner and a communicator, as the archive has them.
+    fn peer(&self, communicator: Option<CommunicatorId>, partner: Partner) -> Option<(u32, u32)> {
+        let (Partner::Rank(rank), Some(id)) = (partner, communicator) else { return None };
         self.names.peer(self.process, id, rank)?;
         let known = self.names.definitions.communicator(id)?;
         // The two groups of an inter-communicator are one in the archive.
@@ -632,8 +703,7 @@ impl Translator<'_> {
         let is_remote = known.is_inter() && !known.remote_members.contains(&own);
         let first = if is_remote { known.members.len() } else { 0 };
         let peer = self.rank_in_group(id, known, first + rank as usize)?;
-        let communicator = self.used.communicator(id)?;
-        Some(Message::NOTHING.id(peer).id(communicator).id(tag.cast_unsigned()).number(bytes(transfer.bytes)))
+        Some((peer, self.used.communicator(id)?))
     }
 
     /// Its rank among those of the communicator that are in the archive.

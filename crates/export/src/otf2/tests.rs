@@ -9,6 +9,7 @@ use std::{
 
 use mpiprobe_replay::Clocks;
 use mpiprobe_trace::{Call, Change, HandMade, LocationId, Partner, PhaseChange, ProcessId, Span, Trace as _, call};
+use proptest::prelude::*;
 
 use super::{Archive, ArchiveFile, Otf2Options, write};
 use crate::{Exported, Selection};
@@ -138,6 +139,80 @@ fn a_span_has_no_half_message_and_no_open_region() {
     assert_eq!((count(&text, "MPI_SEND"), count(&text, "MPI_RECV")), (0, 0), "{text}");
     assert_eq!((count(&text, "MPI_ISEND"), count(&text, "MPI_IRECV")), (1, 1));
     assert!(text.contains("SYNTHETIC_INIT_AND_FINALIZE") && text.contains("\"MPI_Init\""), "{text}");
+}
+
+/// Ranks in a ring that send and receive in all ways in which one call does not tell all of a message: by requests that are started together,
+/// with a tag that only completion tells, and by what a probe has found. A step takes 1 us.
+fn in_many_ways(ranks: u32, steps: u64) -> HandMade {
+    let mut made = HandMade::of_ranks(ranks);
+    for rank in 0..ranks {
+        let (next, before) = ((rank + 1) % ranks, (rank + ranks - 1) % ranks);
+        let to = |tag: i32, request: u64| call("MPI_Send_init", 10, 11).to(next, tag, 8).posts(request);
+        let from = |tag: i32, request: u64| call("MPI_Recv_init", 10, 11).from(before, tag, 8).posts(request);
+        let persistent = [to(1, 1), from(1, 2), to(2, 3), from(2, 4)];
+        for one in &persistent {
+            made.add(rank, one.clone());
+        }
+        for step in 0..steps {
+            let at = 1000 * (step + 1);
+            let all = |call: Call, what: fn(Call, &Call) -> Call| persistent.iter().fold(call, what);
+            made.add(rank, all(call("MPI_Startall", at, at + 10), Call::starts));
+            made.add(rank, all(call("MPI_Waitall", at + 100, at + 150), Call::completes));
+            let mut posted = call("MPI_Irecv", at + 200, at + 210).from(before, 5, 8).posts(10);
+            let complete = call("MPI_Wait", at + 300, at + 350).completes(&posted);
+            let receive = posted.operation.receive.as_mut().unwrap();
+            (receive.tag, receive.any_tag) = (None, true);
+            made.add(rank, posted);
+            made.add(rank, call("MPI_Send", at + 220, at + 230).to(next, 5, 8));
+            made.add(rank, complete);
+            made.add(rank, call("MPI_Send", at + 400, at + 410).to(next, 6, 8));
+            made.add(rank, call("MPI_Send", at + 420, at + 430).to(next, 7, 8));
+            let found = call("MPI_Mprobe", at + 440, at + 450).from(before, 6, 8).posts(11);
+            made.add(rank, found.clone());
+            made.add(rank, call("MPI_Mrecv", at + 460, at + 470).from(before, 6, 8).completes(&found));
+            let found = call("MPI_Mprobe", at + 480, at + 490).from(before, 7, 8).posts(12);
+            made.add(rank, found.clone());
+            let taken = call("MPI_Imrecv", at + 500, at + 510).from(before, 7, 8).completes(&found).posts(13);
+            made.add(rank, taken);
+            let complete = call("MPI_Irecv", at + 500, at + 510).from(before, 7, 8).posts(13);
+            made.add(rank, call("MPI_Wait", at + 600, at + 650).completes(&complete));
+        }
+    }
+    made
+}
+
+/// How many records of sends and of receives there are.
+fn ends(text: &str) -> (usize, usize) {
+    let sum = |records: [&str; 2]| records.iter().map(|record| count(text, record)).sum();
+    (sum(["MPI_SEND", "MPI_ISEND"]), sum(["MPI_RECV", "MPI_IRECV"]))
+}
+
+#[test]
+fn messages_have_both_ends_whichever_call_tells_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let exported = exported(&in_many_ways(3, 4), folder.path(), Span::ALL, false);
+    assert_eq!((exported.messages, exported.loose_ends), (3 * 4 * 5, 0), "{exported:?}");
+    assert_eq!(ends(&printed(folder.path())), (60, 60));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Invariant WHOLE-MESSAGES.
+    #[test]
+    fn parts_have_whole_messages(from_ns in 0u64..5000, length_ns in 0u64..5000, left_out in 0u32..6, is_irregular: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let made = if is_irregular { HandMade::irregular(4, 20) } else { in_many_ways(4, 4) };
+        let clocks = Clocks::same();
+        // Of four ranks, one or none is left out.
+        let has = |location: LocationId| location.0 != left_out;
+        let span = Span { from_ns, until_ns: from_ns + length_ns };
+        let selection = Selection { clocks: &clocks, span, has: &has, filter: None, threads: 2 };
+        let options = Otf2Options { synthetic_ends: false };
+        write(&made, &selection, options, &Directory(folder.path().to_owned()), &|_| {}).unwrap();
+        let (sends, receives) = ends(&printed(folder.path()));
+        prop_assert_eq!(sends, receives);
+    }
 }
 
 #[test]

@@ -102,32 +102,32 @@ pub struct Done {
     pub late: bool,
 }
 
-/// Calls whose other ends were not found, by location and number, if somebody wants to know.
+/// Operations whose other ends were not found, by location, number of the call and which of its operations, if somebody wants to know.
 #[derive(Debug, Default)]
 pub(super) struct Loose {
     pub(super) is_wanted: bool,
     /// By what they have posted.
-    pub(super) sends: Vec<(LocationId, u64)>,
-    pub(super) receives: Vec<(LocationId, u64)>,
-    pub(super) collective: Vec<(LocationId, u64)>,
+    pub(super) sends: Vec<(LocationId, u64, u16)>,
+    pub(super) receives: Vec<(LocationId, u64, u16)>,
+    pub(super) collective: Vec<(LocationId, u64, u16)>,
 }
 
 impl Loose {
     pub(super) fn send(&mut self, call: &CallAt) {
         if self.is_wanted {
-            self.sends.push((call.location, call.number));
+            self.sends.push((call.location, call.number, call.nth));
         }
     }
 
     pub(super) fn receive(&mut self, call: &CallAt) {
         if self.is_wanted {
-            self.receives.push((call.location, call.number));
+            self.receives.push((call.location, call.number, call.nth));
         }
     }
 
     pub(super) fn collective(&mut self, call: &CallAt) {
         if self.is_wanted {
-            self.collective.push((call.location, call.number));
+            self.collective.push((call.location, call.number, call.nth));
         }
     }
 }

@@ -322,12 +322,15 @@ impl Matcher {
     }
 
     /// Calls whose sends, receives and collectives have no other end, by location and number.
-    pub(crate) fn loose(&mut self, mut take: impl FnMut(Ends, LocationId, u64)) {
+    pub(crate) fn loose(&mut self, mut take: impl FnMut(Ends, LocationId, u64, u16)) {
         let of_processes = self.processes.iter_mut().map(|process| &mut process.inbound.loose);
         for loose in of_processes.chain([&mut self.groups.loose]) {
-            loose.sends.drain(..).for_each(|(location, number)| take(Ends::Sends, location, number));
-            loose.receives.drain(..).for_each(|(location, number)| take(Ends::Receives, location, number));
-            loose.collective.drain(..).for_each(|(location, number)| take(Ends::Collective, location, number));
+            loose.sends.drain(..).for_each(|(location, number, nth)| take(Ends::Sends, location, number, nth));
+            loose.receives.drain(..).for_each(|(location, number, nth)| take(Ends::Receives, location, number, nth));
+            loose
+                .collective
+                .drain(..)
+                .for_each(|(location, number, nth)| take(Ends::Collective, location, number, nth));
         }
     }
 

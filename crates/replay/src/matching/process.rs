@@ -394,7 +394,10 @@ impl ProcessReplay {
                     let message = if let Act::Messages { receive, .. } = act { receive } else { None };
                     self.complete_receive(key, message, &call);
                 }
-                _ => self.counts.of_unknown_request += 1,
+                _ => {
+                    self.counts.of_unknown_request += 1;
+                    self.inbound.loose.receive(&call);
+                }
             }
         } else {
             self.act(act, when, posts.then_some(row.request), &call, around);

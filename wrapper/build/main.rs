@@ -43,6 +43,9 @@ fn entries() -> Result<String, Box<dyn Error>> {
     };
     writeln!(text, "/// The function by which programs say what is to be counted.")?;
     writeln!(text, "pub(crate) const CONTROL_FUNCTION: u32 = {};", id("MPI_Pcontrol")?)?;
+    writeln!(text, "/// Where sessions come from and go.")?;
+    writeln!(text, "pub(crate) const SESSION_BEGINS: u32 = {};", id("MPI_Session_init")?)?;
+    writeln!(text, "pub(crate) const SESSION_ENDS: u32 = {};", id("MPI_Session_finalize")?)?;
     writeln!(text, "entries! {{")?;
     for (kind, prefix) in ["", "P"].into_iter().enumerate() {
         for (id, function) in FUNCTIONS.iter().enumerate() {

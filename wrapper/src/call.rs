@@ -17,7 +17,7 @@ use crate::{
     header, layers, left, local,
     message::SavedErrno,
     next::{self, Resolved},
-    phases, process, recent, semantics, statistics,
+    own_status, phases, process, recent, semantics, statistics,
     thread::{self, Local},
     trace,
 };
@@ -116,6 +116,7 @@ unsafe fn open(local: *mut Local, frame: *mut Frame, function: u32) {
         *arguments = (*frame).arguments;
         copy_stack(&mut (*state).arguments, frame, function);
         (*state).has_stack = 1;
+        own_status::give(frame, function);
         // Last, so that as little as possible of this is in the measured time.
         let stamp = (*local).clock.stamp();
         (*local).started = stamp;
@@ -239,6 +240,7 @@ unsafe fn complete(local: *mut Local, frame: *mut Frame) {
         (*state).open.to_user = OpenCall::RETURNED;
         let returned_ns = (*state).open.started_ns + ns;
         let is_traced = is_counted && trace::is_on(returned_ns);
+        own_status::look(frame);
         // While the frame is the thread's outermost still, so that whatever the library calls in turn is inside it.
         semantics::account(local, frame, function, ns, entry, is_traced);
         if is_counted && recent::is_on(returned_ns) {

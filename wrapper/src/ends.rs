@@ -56,6 +56,7 @@ pub(crate) fn start() {
     }
     imports::forget_error();
     imports::at_quick_exit(quick_exiting);
+    imports::at_exit(exiting);
 }
 
 /// The next definition. Found when the library is loaded: later it may be a signal handler that ends the program.
@@ -95,6 +96,14 @@ fn note_exit(status: Option<c_int>) {
             header::note_exit_status(status);
         }
         header::note_exit();
+    }
+}
+
+/// The program ends in the ordinary way. Called last of all, because it was registered first: what is called before may end it in another way.
+/// Who looks at the tables only after a short program has ended is told the status by nobody else.
+unsafe extern "C" fn exiting(status: c_int, _: *mut c_void) {
+    if file::is_own() {
+        header::note_exit_status(status);
     }
 }
 

@@ -25,6 +25,8 @@ use crate::{
 /// are not in registers.
 #[repr(C)]
 pub(crate) struct Frame {
+    /// What the library tells of a call of which the program wants to know nothing ([`crate::own_status`]).
+    pub(crate) own_status: OwnStatus,
     /// When the call began, if it is counted: by that it is known again as long as nobody has written over it ([`crate::left`]).
     pub(crate) started_ns: u64,
     /// Of the thread that has made the call, if it is counted: a user-level thread may return from it in another one.
@@ -39,7 +41,26 @@ pub(crate) struct Frame {
     pub(crate) return_address: u64,
 }
 
+/// Room for a status, and whether it is in use.
+#[repr(C)]
+pub(crate) struct OwnStatus {
+    /// As large as that of any implementation.
+    pub(crate) words: [u64; 4],
+    /// Position plus one of the argument in place of which the library is given the address of the above; 0: it is given all arguments
+    /// as they are. The trampolines set it to that.
+    pub(crate) position_plus_1: u64,
+    /// What the program has passed there.
+    pub(crate) given: u64,
+}
+
 impl Frame {
+    /// Where the copies of those are, for the library, of a function with a fixed number of arguments.
+    #[inline]
+    pub(crate) const unsafe fn copies(frame: *mut Self, arguments: u8) -> *mut u64 {
+        // SAFETY: by contract a frame on the stack, which lies right above the copies.
+        unsafe { frame.cast::<u64>().sub(room_for_copies(arguments) / size_of::<u64>()) }
+    }
+
     /// Where the arguments are that are not in registers, one behind the other.
     #[inline]
     pub(crate) const unsafe fn on_stack(frame: *const Self) -> *const u64 {
@@ -65,11 +86,21 @@ pub(crate) fn back(stack_pointer: u64, function: u32) -> (u64, u64) {
     /// From the caller's return address down to what is at the stack's end before arguments are copied.
     const FRAME: u64 = core::mem::offset_of!(Frame, return_address) as u64;
     let arguments = DESCRIPTORS.get(function as usize).map_or(0, |descriptor| descriptor.arguments);
-    let words = u64::from(arguments).saturating_sub(6);
-    let (index, room) = if function == CONTROL_FUNCTION { (8, 272) } else { (words, words.div_ceil(2) * 16) };
+    let (index, room) =
+        if function == CONTROL_FUNCTION { (8, 272) } else { (on_stack(arguments), room_for_copies(arguments)) };
     // SAFETY: the assembly's table, which has so many words.
-    let back = unsafe { &BACKS }.get(index as usize).copied().unwrap_or(0);
-    (stack_pointer.wrapping_sub(FRAME + room + 8), back)
+    let back = unsafe { &BACKS }.get(index).copied().unwrap_or(0);
+    (stack_pointer.wrapping_sub(FRAME + room as u64 + 8), back)
+}
+
+/// Of a function with so many arguments: those that are not in registers.
+const fn on_stack(arguments: u8) -> usize {
+    (arguments as usize).saturating_sub(6)
+}
+
+/// Bytes below the frame for the copies of those.
+const fn room_for_copies(arguments: u8) -> usize {
+    on_stack(arguments).div_ceil(2) * 16
 }
 
 // `through WORDS`: for functions with so many arguments on the stack, in units of two.
@@ -83,19 +114,20 @@ global_asm!(
         .cfi_offset rbp, -16
         mov rbp, rsp
         .cfi_def_cfa_register rbp
-        sub rsp, 80
+        sub rsp, 128
         mov [rbp - 48], rdi
         mov [rbp - 40], rsi
         mov [rbp - 32], rdx
         mov [rbp - 24], rcx
         mov [rbp - 16], r8
         mov [rbp - 8], r9
+        mov qword ptr [rbp - 96], 0
     .endm
 
     .macro mpiprobe_enter
         mov rdi, [rip + mpiprobe_local@gottpoff]
         mov rdi, fs:[rdi]
-        lea rsi, [rbp - 80]
+        lea rsi, [rbp - 128]
         mov edx, r11d
         call {enter}
         mov r11, rax
@@ -116,7 +148,7 @@ global_asm!(
         movsd [rbp - 64], xmm0
         mov rdi, [rip + mpiprobe_local@gottpoff]
         mov rdi, fs:[rdi]
-        lea rsi, [rbp - 80]
+        lea rsi, [rbp - 128]
         call {leave}
         mov rax, [rbp - 56]
         movsd xmm0, [rbp - 64]
@@ -166,11 +198,12 @@ global_asm!(
         .if \words
         sub rsp, (\words + 1) / 2 * 16
         .endif
-        mpiprobe_enter
-        jz 2f
+        # Before that is asked what is to be done, which may put another word in place of one of them.
         .irp word, 0, 1, 2, 3, 4, 5, 6, 7
         mpiprobe_copy \word, \words
         .endr
+        mpiprobe_enter
+        jz 2f
         mpiprobe_restore
         call r11
     mpiprobe_back_\words:
@@ -300,7 +333,8 @@ mod generated {
 }
 
 pub(crate) use generated::{
-    CONTROL_FUNCTION, DEFAULT_FUNCTIONS, DESCRIPTORS, ENTRIES, FUNCTIONS, FUNCTIONS_FINGERPRINT,
+    CONTROL_FUNCTION, DEFAULT_FUNCTIONS, DESCRIPTORS, ENTRIES, FUNCTIONS, FUNCTIONS_FINGERPRINT, SESSION_BEGINS,
+    SESSION_ENDS,
 };
 
 /// An entry point, by its place in the generated list. The one after the last is the calibration's.

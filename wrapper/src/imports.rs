@@ -44,6 +44,7 @@ imports! {
     PthreadAtfork "pthread_atfork"
     CxaAtQuickExit "__cxa_at_quick_exit"
     AtQuickExit "at_quick_exit"
+    OnExit "on_exit"
     PthreadKeyCreate "pthread_key_create"
     PthreadSetspecific "pthread_setspecific"
     MutexattrInit "pthread_mutexattr_init"
@@ -181,6 +182,15 @@ pub(crate) fn at_quick_exit(ending: unsafe extern "C" fn()) {
     // glibc's own has a second argument: what is given to the function. The other one takes only the first.
     if let Some(register) = function!(CxaAtQuickExit: Register).or(function!(AtQuickExit: Register)) {
         // SAFETY: a function that looks at no argument, which lives as long as the library.
+        unsafe { register(ending, ptr::null_mut()) };
+    }
+}
+
+/// Has a function called when the program ends by `exit` or by returning from `main`, with its exit status. Not in every C library.
+pub(crate) fn at_exit(ending: unsafe extern "C" fn(c_int, *mut c_void)) {
+    type Register = unsafe extern "C" fn(unsafe extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
+    if let Some(register) = function!(OnExit: Register) {
+        // SAFETY: a function that looks at no pointer, which lives as long as the library.
         unsafe { register(ending, ptr::null_mut()) };
     }
 }

@@ -40,6 +40,7 @@ mod memory;
 mod message;
 mod needed;
 mod next;
+mod own_status;
 mod past;
 mod phases;
 mod process;

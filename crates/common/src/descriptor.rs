@@ -223,6 +223,23 @@ impl Descriptor {
     pub const fn settles_requests(&self) -> bool {
         self.completion >= completion::STARTS && self.completion <= completion::SOME
     }
+
+    /// Whether the call is given a status, and one only: not an array of them.
+    #[inline]
+    pub const fn has_one_status(&self) -> bool {
+        self.status != NONE && (self.request_count == NONE || self.completion == completion::ANY)
+    }
+
+    /// Whether the call tells by its status what has arrived by it, or by the operation that it completes, or which message it has found.
+    #[inline]
+    pub const fn tells_by_status(&self) -> bool {
+        let completes =
+            self.settles_requests() && self.completion != completion::STARTS && self.completion != completion::FREES;
+        self.receive_amount & amount::KIND == amount::STATUS
+            || completes
+            || self.completion == completion::ENDS
+            || self.completion == completion::MATCHES
+    }
 }
 
 /// What a function frees: values of [`Descriptor::frees`]. The library may give the same handle to another object of that kind from

@@ -305,7 +305,7 @@ pub struct Header {
     pub trace_until_ns: u64,
     /// When the program has had itself replaced by another one (`execve` and its kind); 0: it has not, or that has failed.
     pub execed_ns: u64,
-    /// With what it has left by `_exit` or `_Exit`, plus 1; 0: not so, or not yet. Of the others nobody but its parent and the kernel knows.
+    /// The exit status with which it has left, plus 1; 0: it has not, or by `quick_exit`, or its C library does not tell (`on_exit`).
     pub exit_status_plus_1: u64,
     pub reserved: [u64; 59],
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::traffic::{differences, seen};
+use mpiprobe_tests::traffic::{bounded, differences, seen, take_sums};
 use mpiprobe_tests::{Job, JobBuilder, Mpi, Profile, Profiler, Program, program};
 
 use crate::check::complete;
@@ -97,8 +97,18 @@ fn agree(mpi: Mpi, case: Case) -> Result<(), Failed> {
         let rows = (outside.rank(rank).ok_or("no such rank")?, inside.rank(rank).ok_or("no such rank")?);
         assert_eq!(rows.0.completed(), rows.1.completed(), "rank {rank}");
         let functions: BTreeSet<String> = rows.0.completed().into_keys().map(str::to_owned).collect();
-        let (from_outside, from_inside) = (seen(rows.0, &functions), seen(rows.1, &functions));
+        let (mut from_outside, mut from_inside) = (seen(rows.0, &functions), seen(rows.1, &functions));
+        // Where the program wants no status, the wrapper passes one of its own, and knows how much has come, and from whom.
+        let bounded = bounded(rows.0);
+        let (bounds, sums) = (take_sums(&mut from_outside, &bounded), take_sums(&mut from_inside, &bounded));
         assert_eq!(differences(&from_outside, &from_inside), Vec::<String>::new(), "rank {rank}");
+        assert!(bounds.keys().eq(sums.keys()), "rank {rank}: {bounds:?}, {sums:?}");
+        for ((function, [calls, sent, most, unknown]), known) in bounds.iter().zip(sums.values()) {
+            let at_most = bounded.get(function).copied().unwrap_or(0);
+            let [known_calls, known_sent, received, known_unknown] = known;
+            assert_eq!((known_calls, known_sent, known_unknown), (calls, sent, unknown), "rank {rank}: {function}");
+            assert!((most - at_most..=*most).contains(received), "rank {rank}: {function}: {received} of {most}");
+        }
     }
     Ok(())
 }

@@ -63,7 +63,7 @@ fn completed_unseen(mpi: Mpi) -> Result<(), Failed> {
     let job = Job::builder(mpi, program::COMPLETED_UNSEEN).ranks(2).gates(&["1"]).own_name();
     let (mut job, profiler) = observe(job, &[])?;
     job.wait()?.success()?;
-    Ok(expect_completed_unseen(&complete(&profiler.wait()?)?)?)
+    Ok(expect_completed_unseen(&complete(&profiler.wait()?)?, 0)?)
 }
 
 fn ignored(mpi: Mpi) -> Result<(), Failed> {

@@ -2,11 +2,11 @@
 
 use mpiprobe_common::{Layout, layout::Memory, rules};
 
-use crate::entry::Frame;
+use crate::{entry::Frame, own_status};
 
 /// The process's own memory: only what MPI has read or written in a call that was successful.
 #[derive(Clone, Copy)]
-pub(super) struct Own;
+pub(crate) struct Own;
 
 impl Memory for Own {
     #[inline]
@@ -33,7 +33,8 @@ impl Memory for Own {
     }
 }
 
-/// As they were at the entry: the frame of the trampoline keeps them, and the caller those on the stack.
+/// As they were at the entry: the frame of the trampoline keeps them, and the caller those on the stack. In place of a status that the
+/// program does not want is what the library was given ([`own_status`]).
 #[derive(Clone, Copy)]
 pub(super) struct Arguments(pub(super) *mut Frame);
 
@@ -46,10 +47,19 @@ impl Arguments {
             let frame = &*self.0;
             if let Some(&word) = frame.arguments.get(position as usize) {
                 word
+            } else if frame.own_status.position_plus_1 == u64::from(position) + 1 {
+                own_status::address(self.0)
             } else {
                 *Frame::on_stack(self.0).add(position as usize - frame.arguments.len())
             }
         }
+    }
+
+    /// The same as the program has passed it.
+    pub(super) fn given(self, position: u8) -> u64 {
+        // SAFETY: the trampoline's frame.
+        let own = unsafe { &(*self.0).own_status };
+        if own.position_plus_1 == u64::from(position) + 1 { own.given } else { self.word(position) }
     }
 
     #[inline]

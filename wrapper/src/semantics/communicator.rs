@@ -18,6 +18,7 @@ use super::{
     library::{AskHandle, Library},
     origins,
     scope::Over,
+    sessions,
     topology::Neighbours,
 };
 use crate::{clock::monotonic_ns, file, header, message::SavedErrno, process};
@@ -106,10 +107,7 @@ fn members(library: &Library, handle: u64, is_inter: bool, size: u32) -> [i32; c
     const COUNT: usize = communicators::MEMBERS as usize;
     let ranks: [i32; COUNT] = core::array::from_fn(|step| communicators::member(step as u32, size, false).1 as i32);
     let mut members = [peer::UNKNOWN; COUNT];
-    if !library.has_world() {
-        return members;
-    }
-    if handle == library.layout.constants.comm_world {
+    if handle == library.layout.constants.comm_world && library.has_world() {
         return ranks;
     }
     translate(library, library.comm_group, handle, ranks, &mut members);
@@ -231,11 +229,25 @@ pub(super) fn world_rank(library: &Library, handle: u64, number: u32, rank: i32)
 /// The same of a rank in the group that the library tells of a handle.
 pub(super) fn world_rank_of_member(library: &Library, members: Option<AskHandle>, handle: u64, rank: i32) -> i32 {
     let mut answer = [peer::UNKNOWN];
-    if library.has_world() {
-        translate(library, members, handle, [rank], &mut answer);
-    }
+    translate(library, members, handle, [rank], &mut answer);
     let [answer] = answer;
     answer
+}
+
+/// The group of `MPI_COMM_WORLD`, to be freed: where the program has none, the same processes in the same order by one of its sessions
+/// (MPI-4.0, section 11.3.2).
+fn world(library: &Library) -> Option<u64> {
+    let mut all = 0;
+    let result = if library.has_world() {
+        let of_communicator = library.comm_group?;
+        // SAFETY: as the standard defines the function; the communicator exists.
+        unsafe { of_communicator(library.layout.constants.comm_world, &raw mut all) }
+    } else {
+        let (of_session, session) = (library.group_of_session?, sessions::any()?);
+        // SAFETY: the same; the session has begun and not ended.
+        unsafe { of_session(session, c"mpi://WORLD".as_ptr(), &raw mut all) }
+    };
+    (result == 0).then_some(all)
 }
 
 /// Ranks in `MPI_COMM_WORLD` of ranks in a group of a communicator's, as far as they have one.
@@ -246,23 +258,20 @@ fn translate<const N: usize>(
     ranks: [i32; N],
     answers: &mut [i32; N],
 ) {
-    let world = library.layout.constants.comm_world;
-    let (Some(members), Some(of_world)) = (members, library.comm_group) else { return };
+    let Some(members) = members else { return };
     let (Some(translate), Some(free)) = (library.translate_ranks, library.free_group) else { return };
     let _errno = SavedErrno::save();
-    let (mut group, mut all, mut found) = (0, 0, [-1; N]);
-    // SAFETY: as the standard defines these functions; what the handle is of exists, and so does the world.
+    let Some(mut all) = world(library) else { return };
+    let (mut group, mut found) = (0, [-1; N]);
+    // SAFETY: as the standard defines these functions; what the handle is of exists.
     unsafe {
-        if members(handle, &raw mut group) != 0 {
-            return;
-        }
-        if of_world(world, &raw mut all) == 0 {
+        if members(handle, &raw mut group) == 0 {
             if translate(group, N as c_int, ranks.as_ptr(), all, found.as_mut_ptr()) != 0 {
                 found = [-1; N];
             }
-            free(&raw mut all);
+            free(&raw mut group);
         }
-        free(&raw mut group);
+        free(&raw mut all);
     }
     for (answer, found) in answers.iter_mut().zip(found) {
         *answer = if found >= 0 { found } else { peer::UNKNOWN };

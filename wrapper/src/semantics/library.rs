@@ -5,7 +5,7 @@
 
 use core::{
     cell::UnsafeCell,
-    ffi::{CStr, c_int, c_void},
+    ffi::{CStr, c_char, c_int, c_void},
     mem::transmute,
     ptr,
 };
@@ -35,6 +35,8 @@ pub(super) type ListBothWays =
     unsafe extern "C" fn(u64, c_int, *mut c_int, *mut c_int, c_int, *mut c_int, *mut c_int) -> c_int;
 /// `MPI_Cart_get`: so many dimensions with their lengths, whether they are periodic, and where in them the process is.
 pub(super) type AskGrid = unsafe extern "C" fn(u64, c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int;
+/// `MPI_Group_from_session_pset`.
+pub(super) type AskGroup = unsafe extern "C" fn(u64, *const c_char, *mut u64) -> c_int;
 pub(super) type AskState = unsafe extern "C" fn(*mut c_int) -> c_int;
 
 /// Handles are passed as whole registers: of a narrow one the library looks at the lower half.
@@ -59,6 +61,7 @@ pub(crate) struct Library {
     pub(super) graph_neighbour_list: Option<ListNeighbours>,
     pub(super) distributed_neighbours: Option<CountBothWays>,
     pub(super) distributed_neighbour_lists: Option<ListBothWays>,
+    pub(super) group_of_session: Option<AskGroup>,
     pub(super) translate_ranks: Option<Translate>,
     pub(super) free_group: Option<Free>,
     pub(super) initialized: Option<AskState>,
@@ -118,6 +121,8 @@ pub(crate) fn find(path: &[u8]) {
                 .map(|f| transmute::<*mut c_void, ListBothWays>(f)),
             distributed_neighbours: after_this(c"PMPI_Dist_graph_neighbors_count")
                 .map(|f| transmute::<*mut c_void, CountBothWays>(f)),
+            group_of_session: after_this(c"PMPI_Group_from_session_pset")
+                .map(|f| transmute::<*mut c_void, AskGroup>(f)),
             translate_ranks: after_this(c"PMPI_Group_translate_ranks").map(|f| transmute::<*mut c_void, Translate>(f)),
             free_group: after_this(c"PMPI_Group_free").map(|f| transmute::<*mut c_void, Free>(f)),
             initialized: after_this(c"PMPI_Initialized").map(|f| transmute::<*mut c_void, AskState>(f)),

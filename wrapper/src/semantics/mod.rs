@@ -15,12 +15,13 @@ mod origins;
 mod requests;
 mod row;
 mod scope;
+mod sessions;
 mod store;
 mod tables;
 mod topology;
 
 use mpiprobe_common::{
-    Amount, Descriptor, FunctionStats, Volume,
+    Amount, Descriptor, FunctionStats, Layout, Volume,
     descriptor::{NONE, completion},
     request::certainty,
     rules::{
@@ -35,11 +36,12 @@ use mpiprobe_common::{
 };
 
 use crate::{
-    entry::{DESCRIPTORS, Entry, Frame},
+    entry::{DESCRIPTORS, Entry, Frame, SESSION_BEGINS, SESSION_ENDS},
     layers,
     thread::Local,
     trace,
 };
+pub(crate) use arguments::Own;
 use arguments::{Arguments, handle_at};
 pub(crate) use call_cache::CallCache;
 use call_cache::{SameLine, look_up};
@@ -103,12 +105,18 @@ impl Call<'_> {
     }
 }
 
-/// The argument of a call at a position that its function has.
+/// The argument of a call at a position that its function has, as the program has passed it.
 ///
 /// # Safety
 /// `frame` must be the trampoline's.
 pub(crate) unsafe fn argument(frame: *mut Frame, position: u8) -> u64 {
-    Arguments(frame).word(position)
+    Arguments(frame).given(position)
+}
+
+/// What is known of the library without looking into its objects.
+#[inline]
+pub(crate) fn known_layout() -> Option<&'static Layout> {
+    library::known().map(|library| &library.layout)
 }
 
 /// Whether a function has to be seen for the sake of others, whether or not the user wants it: what they mean depends on it, or it makes
@@ -118,7 +126,8 @@ pub(crate) fn needs(function: u32) -> bool {
         looks_at_entry(descriptor)
             || descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE
             || descriptor.completion == completion::ENDS
-    }) || Entry::new(function).is_some_and(|entry| entry.name().to_bytes().starts_with(b"MPI_File_"))
+    }) || matches!(function, SESSION_BEGINS | SESSION_ENDS)
+        || Entry::new(function).is_some_and(|entry| entry.name().to_bytes().starts_with(b"MPI_File_"))
 }
 
 #[inline]
@@ -132,6 +141,9 @@ fn looks_at_entry(descriptor: &Descriptor) -> bool {
 /// `local` must be the thread's own, `frame` the trampoline's.
 #[inline]
 pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u32) {
+    if function == SESSION_ENDS {
+        sessions::end(Arguments(frame));
+    }
     if let Some(descriptor) = DESCRIPTORS.get(function as usize)
         && looks_at_entry(descriptor)
         && let Some(library) = library::known()
@@ -148,6 +160,9 @@ pub(crate) unsafe fn at_entry(local: *mut Local, frame: *mut Frame, function: u3
 /// As [`at_entry`].
 #[inline]
 pub(crate) unsafe fn at_uncounted_entry(local: *mut Local, frame: *mut Frame, function: u32) {
+    if function == SESSION_ENDS {
+        sessions::end(Arguments(frame));
+    }
     if let Some(descriptor) = DESCRIPTORS.get(function as usize)
         && (descriptor.releases_handle() || handles_rules::completes_all(descriptor))
         && let Some(library) = library::known()
@@ -274,6 +289,9 @@ pub(crate) unsafe fn account(
     }
     if succeeded && descriptor.new_scope & descriptor.new_communicator & descriptor.communicator_name != NONE {
         note_objects(&call);
+    }
+    if function == SESSION_BEGINS && succeeded {
+        sessions::begin(call.arguments);
     }
     if is_traced {
         if succeeded && descriptor.completion == completion::READIES {

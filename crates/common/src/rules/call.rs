@@ -1,10 +1,6 @@
 //! A call as the rules see it, whichever engine has seen it.
 
-use crate::{
-    Descriptor, Layout,
-    descriptor::{NONE, completion},
-    layout::Memory,
-};
+use crate::{Descriptor, Layout, descriptor::NONE, layout::Memory};
 
 /// The arguments of a call, as they were at its entry, and the memory of the process that made it.
 pub trait Arguments: Memory + Copy {
@@ -64,8 +60,7 @@ impl<A: Arguments> Call<'_, A> {
         }
         let status = self.word(descriptor.status);
         let constants = &self.layout.constants;
-        let is_one = descriptor.request_count == NONE || descriptor.completion == completion::ANY;
-        if status == if is_one { constants.status_ignore } else { constants.statuses_ignore } {
+        if status == if descriptor.has_one_status() { constants.status_ignore } else { constants.statuses_ignore } {
             return 0;
         }
         status.wrapping_add(position as u64 * self.layout.status.size as u64)

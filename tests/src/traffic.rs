@@ -117,6 +117,21 @@ pub fn take_sums(traffic: &mut Sums, functions: &BTreeMap<String, u64>) -> BTree
     sums
 }
 
+/// Takes out what is of functions that are [bounded], and compares their sums: those that are `known` are within the bounds of those `seen`.
+///
+/// # Panics
+/// If they are not, or if something else than what has arrived differs.
+pub fn expect_within_bounds(known: &mut Sums, seen: &mut Sums, bounded: &BTreeMap<String, u64>) {
+    let (sums, bounds) = (take_sums(known, bounded), take_sums(seen, bounded));
+    assert!(sums.keys().eq(bounds.keys()), "{sums:?}, {bounds:?}");
+    for ((function, known_sums), seen_sums) in sums.iter().zip(bounds.values()) {
+        let ([calls, sent, received, unknown], [.., most, _]) = (known_sums, seen_sums);
+        assert_eq!(*seen_sums, [*calls, *sent, *most, *unknown], "{function}");
+        let at_most = bounded.get(function).copied().unwrap_or(0);
+        assert!((most - at_most..=*most).contains(received), "{function}: {received} of {most}");
+    }
+}
+
 /// Of a job that an engine observes from its start, and that is successful.
 fn profile_of(job: JobBuilder, engine: &str, options: &[&str]) -> Result<Profile, Failed> {
     let mut job = job.run_by(engine, options)?.spawn()?;

@@ -14,7 +14,7 @@ use core::{
     sync::atomic::{AtomicPtr, Ordering},
 };
 
-use mpiprobe_common::{CALIBRATION_FUNCTION, Descriptor};
+use mpiprobe_common::{CALIBRATION_FUNCTION, Descriptor, thread::REGISTER_ARGUMENTS};
 
 use crate::{
     call::{enter, leave},
@@ -54,18 +54,18 @@ pub(crate) struct OwnStatus {
 }
 
 impl Frame {
-    /// Where the copies of those are, for the library, of a function with a fixed number of arguments.
-    #[inline]
-    pub(crate) const unsafe fn copies(frame: *mut Self, arguments: u8) -> *mut u64 {
-        // SAFETY: by contract a frame on the stack, which lies right above the copies.
-        unsafe { frame.cast::<u64>().sub(room_for_copies(arguments) / size_of::<u64>()) }
-    }
-
     /// Where the arguments are that are not in registers, one behind the other.
     #[inline]
     pub(crate) const unsafe fn on_stack(frame: *const Self) -> *const u64 {
         // SAFETY: by contract a frame on the stack; behind the return address are the caller's words.
         unsafe { (&raw const (*frame).return_address).add(1) }
+    }
+
+    /// Where the copies of those are, for the library, of a function with a fixed number of arguments.
+    #[inline]
+    pub(crate) const unsafe fn copies(frame: *mut Self, arguments: u8) -> *mut u64 {
+        // SAFETY: by contract a frame on the stack, which lies right above the copies.
+        unsafe { frame.cast::<u64>().sub(room_for_copies(arguments) / size_of::<u64>()) }
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn back(stack_pointer: u64, function: u32) -> (u64, u64) {
 
 /// Of a function with so many arguments: those that are not in registers.
 const fn on_stack(arguments: u8) -> usize {
-    (arguments as usize).saturating_sub(6)
+    (arguments as usize).saturating_sub(REGISTER_ARGUMENTS)
 }
 
 /// Bytes below the frame for the copies of those.

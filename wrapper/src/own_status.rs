@@ -8,6 +8,7 @@ use mpiprobe_common::{
     Descriptor, Layout,
     descriptor::NONE,
     layout::{Memory, capability},
+    thread::REGISTER_ARGUMENTS,
 };
 
 use crate::{
@@ -115,7 +116,7 @@ unsafe fn passed(frame: *mut Frame, function: u32, position: u8) -> *mut u64 {
     unsafe {
         match (*frame).arguments.get_mut(position as usize) {
             Some(argument) => argument,
-            None => Frame::copies(frame, arguments).add(position as usize - 6),
+            None => Frame::copies(frame, arguments).add(position as usize - REGISTER_ARGUMENTS),
         }
     }
 }

@@ -526,13 +526,7 @@ impl Visitor for ProcessWriter<'_> {
                 let has_sender = matched.last().is_some_and(|matched| matched.receives);
                 let receives = if has_sender { Receives::Matched } else { Receives::FromOutside };
                 let ends = MessageEnds { receives, ..ends };
-                return self.begin(
-                    index,
-                    (row, 0),
-                    Act::Messages { send, receive, ends },
-                    posts.then_some(row.request),
-                    when,
-                );
+                return self.message(index, (row, 0), (send, receive, ends), posts.then_some(row.request), when);
             }
             act => act,
         };

@@ -86,7 +86,7 @@ pub mod wheel;
 pub use executable::copy_executable;
 pub use job::{Finished, Job, JobBuilder, JobError};
 pub use mpi::Mpi;
-pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, Rank, changed_bytes};
+pub use profiler::{Ended, KernelObjects, Profile, Profiler, ProfilerError, Rank, changed_bytes, wait_until_changed};
 pub use program::{Language, Program};
 pub use python::PythonError;
 pub use requirement::Requirement;

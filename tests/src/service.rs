@@ -10,11 +10,12 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::proc::children;
 use crate::profiler::Copy;
-use crate::{Profiler, ProfilerError};
+use crate::{Ended, Profiler, ProfilerError};
 
 /// Ended when dropped.
 #[derive(Debug)]
@@ -57,6 +58,13 @@ impl NodeService {
     /// The process that has the rights.
     pub fn profiler(&mut self) -> &mut Profiler {
         &mut self.profiler
+    }
+
+    /// Ends it as service managers do, and waits for its end.
+    pub fn stop(self) -> Result<Ended, ProfilerError> {
+        let Self { profiler, folder: _folder, copy: _copy } = self;
+        profiler.signal(Signal::TERM)?;
+        profiler.wait()
     }
 
     /// The process that has none.

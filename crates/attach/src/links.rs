@@ -10,7 +10,7 @@ use std::{
 use super::{
     AttachError, AttachMethod,
     apart::LinkApart,
-    kernel::{bpf, perf_event},
+    kernel::{bpf, breakpoints::Breakpoints, perf_event},
     object::Program,
     site::{ProbeSite, Scope},
 };
@@ -31,11 +31,10 @@ struct Link {
 /// What is dropped to detach.
 #[derive(Debug)]
 enum Probe {
-    Here {
-        _link: OwnedFd,
-        /// The perf event behind it, on that method.
-        event: Option<OwnedFd>,
-    },
+    /// One link to many places.
+    Multi { _link: Breakpoints },
+    /// The link of a program to a perf event, and that.
+    Event { _link: OwnedFd, event: Breakpoints },
     /// Another process has it.
     Apart(LinkApart),
 }
@@ -44,8 +43,8 @@ impl Probe {
     /// Where detaching is slow, stops counting at once.
     fn disable(&self) -> io::Result<()> {
         match self {
-            Self::Here { event: Some(event), .. } => perf_event::disable(event.as_fd()),
-            Self::Here { event: None, .. } => Ok(()),
+            Self::Event { event, .. } => perf_event::disable(event.as_fd()),
+            Self::Multi { .. } => Ok(()),
             Self::Apart(link) => link.disable(),
         }
     }
@@ -108,7 +107,7 @@ impl Attachment {
             usage.returns,
             scope.pid(),
         )?;
-        self.links.push(Link { probe: Probe::Here { _link: link, event: None }, returns: usage.returns });
+        self.links.push(Link { probe: Probe::Multi { _link: link }, returns: usage.returns });
         Ok(())
     }
 
@@ -122,8 +121,7 @@ impl Attachment {
         for site in sites {
             let event = perf_event::open_uprobe(path, site.offset, program.usage.returns, scope.pid())?;
             let link = bpf::link_perf_event(program.fd.as_fd(), event.as_fd(), site.cookie)?;
-            let probe = Probe::Here { _link: link, event: Some(event) };
-            self.links.push(Link { probe, returns: program.usage.returns });
+            self.links.push(Link { probe: Probe::Event { _link: link, event }, returns: program.usage.returns });
         }
         Ok(())
     }

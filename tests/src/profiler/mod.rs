@@ -20,4 +20,4 @@ pub use profile::{
     OtherThreads, Profile, Rank, Reduction, Thread, ToolLayer, Traffic, WholeCommunicator, is_failure_kept,
 };
 pub use running::{Ended, Profiler};
-pub use text::{changed_bytes, changed_bytes_from};
+pub use text::{changed_bytes, changed_bytes_from, wait_until_changed};

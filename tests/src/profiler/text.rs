@@ -3,8 +3,12 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::ProfilerError;
+
+/// Far more than the kernel takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// How many bytes of the executable mappings of `library` differ in the memory of a process from the file. With an mpiprobe
 /// attached that is one for every probed place; without, none, if no other tracer has probes in that file.
@@ -15,7 +19,28 @@ pub fn changed_bytes(pid: u32, library: &Path) -> Result<usize, ProfilerError> {
     changed_bytes_from(pid, library, &file)
 }
 
-/// The same with the file's content given, for a file that is not there any more.
+/// Waits until as many are changed as `how_many` says.
+pub fn wait_until_changed(
+    pid: u32,
+    library: &Path,
+    how_many: &str,
+    is_it: impl Fn(usize) -> bool,
+) -> Result<(), ProfilerError> {
+    let file = fs::read(library).map_err(ProfilerError::system(format!("reading {}", library.display())))?;
+    let start = Instant::now();
+    loop {
+        let changed = changed_bytes_from(pid, library, &file)?;
+        if is_it(changed) {
+            return Ok(());
+        }
+        if start.elapsed() > PATIENCE {
+            let what = format!("{how_many} of process {pid}'s code to be changed");
+            return Err(ProfilerError::Timeout { what, waited: PATIENCE, output: format!("{changed} bytes are") });
+        }
+    }
+}
+
+/// [`changed_bytes`] with the file's content given, for a file that is not there any more.
 pub fn changed_bytes_from(pid: u32, library: &Path, file: &[u8]) -> Result<usize, ProfilerError> {
     let system = |what: &str| ProfilerError::system(format!("{what} of process {pid}"));
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).map_err(system("reading the mappings"))?;

@@ -1,7 +1,7 @@
 //! Whoever is killed: what was counted up to then is right, the others go on, and no probe is left.
 
 use libtest_mimic::{Failed, Trial};
-use mpiprobe_tests::{Ended, Job, KernelObjects, Language, Mpi, Profiler, changed_bytes, program};
+use mpiprobe_tests::{Ended, Job, KernelObjects, Language, Mpi, Profiler, changed_bytes, program, wait_until_changed};
 use rustix::process::Signal;
 
 use crate::check::{complete, expect_counts, functions};
@@ -12,6 +12,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "killed_rank", kill_rank),
         trial(mpi, Language::C, "killed_launcher", kill_launcher),
         trial(mpi, Language::C, "second_interrupt_ends_at_once", interrupt_twice),
+        trial(mpi, Language::C, "second_interrupt_leaves_no_breakpoint", interrupt_twice_in_the_middle),
     ];
     for way in ["session", "multi", "perf-event"] {
         // Invariant ALL-OR-NOTHING.
@@ -113,6 +114,32 @@ fn interrupt_twice(mpi: Mpi) -> Result<(), Failed> {
     objects.wait_until_gone()?;
     for pid in job.ranks()?.into_values() {
         assert_eq!(changed_bytes(pid, &library)?, 0, "a probe was left in process {pid}");
+    }
+    job.stop()?;
+    job.wait()?.success()?;
+    Ok(())
+}
+
+/// Invariant DETACHED-AT-EXIT.
+/// A thread of a process that ends would give up what it does to breakpoints.
+fn interrupt_twice_in_the_middle(mpi: Mpi) -> Result<(), Failed> {
+    const TIMES: usize = 3;
+    let mut job = Job::builder(mpi, program::VERIFY).ranks(2).truth(true).own_name().own_library().spawn()?;
+    job.wait_for_calls("MPI_Allreduce", 10)?;
+    let library = job.library().ok_or("no library of its own")?.to_owned();
+    let pids: Vec<u32> = job.ranks()?.into_values().collect();
+    let first = *pids.first().ok_or("no ranks")?;
+    for _ in 0..TIMES {
+        let profiler = Profiler::observe(["--pid-of", job.called(), "--functions", "all"])?;
+        let all = changed_bytes(first, &library)?;
+        profiler.signal(Signal::INT)?;
+        wait_until_changed(first, &library, "fewer", |bytes| bytes < all)?;
+        let status = profiler.interrupt()?.status.code();
+        // It may have been too late.
+        assert!(matches!(status, Some(0 | 130)), "{status:?}");
+        for &pid in &pids {
+            assert_eq!(changed_bytes(pid, &library)?, 0, "a probe was left in process {pid}");
+        }
     }
     job.stop()?;
     job.wait()?.success()?;

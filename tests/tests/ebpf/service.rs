@@ -51,6 +51,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
     vec![
         trial("the_service_gives_each_user_their_own_jobs", two_users),
         trial("the_end_of_the_service_or_its_worker_harms_no_job", endings),
+        trial("a_service_that_is_stopped_leaves_no_breakpoint", stopped),
         trial("the_service_tells_monitoring_what_jobs_do", metrics),
         trial("whatever_is_asked_for_tells_nothing_of_others", asked_for_anything),
     ]
@@ -173,6 +174,34 @@ fn library_of(pid: u32) -> Result<String, Failed> {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
     let is_library = |path: &&str| path.contains("/libmpi.so") || path.contains("/libmpich.so");
     Ok(maps.split_whitespace().find(is_library).ok_or("no library")?.to_owned())
+}
+
+/// Invariant DETACHED-AT-EXIT.
+/// It exits while it takes out what its worker had put in.
+fn stopped(mpi: Mpi) -> Result<(), Failed> {
+    const TIMES: usize = 3;
+    let alice = nobody_else();
+    let job = Job::builder(mpi, program::RING).ranks(2).args(["10"]).gates(&["start"]).own_name().own_library();
+    let mut job = job.user(alice).spawn()?;
+    job.wait_for_gate("start")?;
+    let library = job.library().ok_or("no library of its own")?.to_owned();
+    for _ in 0..TIMES {
+        let service = NodeService::start("")?;
+        let arguments = ["--json", "--interval", "1h", "--functions", "all", "--pid-of", job.called()];
+        let mut observed = Profiler::spawn(service.client(alice, arguments))?;
+        observed.wait_for("mpiprobe: observing ")?;
+        let pids: Vec<u32> = job.ranks()?.into_values().collect();
+        for &pid in &pids {
+            assert_ne!(changed_bytes(pid, &library)?, 0, "process {pid}");
+        }
+        let stopped = service.stop()?;
+        assert!(stopped.status.success(), "{}", stopped.printed());
+        for &pid in &pids {
+            assert_eq!(changed_bytes(pid, &library)?, 0, "a probe was left in process {pid}");
+        }
+        assert_eq!(observed.wait()?.status.code(), Some(1));
+    }
+    finish(&mut job)
 }
 
 /// Invariant NOBODY-NEEDS-THE-SERVICE.

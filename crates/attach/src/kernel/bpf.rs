@@ -11,6 +11,8 @@ use std::{
 use aya_obj::generated::{bpf_attr, bpf_cmd, bpf_func_info, bpf_insn, bpf_prog_info, bpf_prog_type};
 use bytemuck::Pod;
 
+use super::breakpoints::Breakpoints;
+
 /// `enum bpf_attach_type` of include/uapi/linux/bpf.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -158,7 +160,7 @@ pub(crate) fn link_uprobes(
     cookies: &[u64],
     returns: bool,
     pid: Option<u32>,
-) -> io::Result<OwnedFd> {
+) -> io::Result<Breakpoints> {
     if offsets.len() != cookies.len() {
         return Err(io::ErrorKind::InvalidInput.into());
     }
@@ -176,7 +178,7 @@ pub(crate) fn link_uprobes(
     multi.cnt = u32::try_from(offsets.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     multi.flags = if returns { MULTI_RETURN } else { 0 };
     multi.pid = pid.unwrap_or(0);
-    call_for_fd(bpf_cmd::BPF_LINK_CREATE, &mut attributes)
+    Breakpoints::by(|| call_for_fd(bpf_cmd::BPF_LINK_CREATE, &mut attributes))
 }
 
 /// Whether a multi-uprobe link limited to a process sees all its threads. Before kernel 6.6.35 it saw only the one whose id

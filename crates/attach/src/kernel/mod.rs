@@ -2,6 +2,7 @@
 //! `perf_event_open(2)`; a later aya that makes them replaces it.
 
 pub(crate) mod bpf;
+pub(crate) mod breakpoints;
 pub mod btf;
 mod btf_types;
 pub(crate) mod code_events;

@@ -9,6 +9,8 @@ use std::{
 
 use aya_obj::generated::perf_event_attr;
 
+use super::breakpoints::Breakpoints;
+
 /// Where the kernel tells the number of its uprobe event source, and which bit of `config` asks for a return probe.
 const EVENT_SOURCE: &str = "/sys/bus/event_source/devices/uprobe";
 /// `PERF_FLAG_FD_CLOEXEC`.
@@ -17,7 +19,7 @@ const CLOSE_ON_EXEC: libc::c_long = 1 << 3;
 const DISABLE: libc::Ioctl = 0x2401;
 
 /// Opens the event of one probe at a file offset, in one process or in all.
-pub(crate) fn open_uprobe(path: &CStr, offset: u64, returns: bool, pid: Option<u32>) -> io::Result<OwnedFd> {
+pub(crate) fn open_uprobe(path: &CStr, offset: u64, returns: bool, pid: Option<u32>) -> io::Result<Breakpoints> {
     let kind = read_number(&format!("{EVENT_SOURCE}/type"))?;
     // SAFETY: all-zero is a valid value.
     let mut attributes: perf_event_attr = unsafe { mem::zeroed() };
@@ -32,7 +34,7 @@ pub(crate) fn open_uprobe(path: &CStr, offset: u64, returns: bool, pid: Option<u
         None => (-1, 0),
     };
     // SAFETY: the path in the attributes outlives the call.
-    unsafe { open(attributes, pid, cpu) }
+    Breakpoints::by(|| unsafe { open(attributes, pid, cpu) })
 }
 
 /// Opens an event of a process or of all (-1), on one CPU or on any (-1).

@@ -40,6 +40,7 @@ pub use wrapper::{WrapperReport, run as run_wrapper};
 use attached::Attached;
 use callrate::{CallRate, LOOPS};
 use figures::Figures;
+use settled::settle;
 use sites::Sites;
 
 use crate::Mpi;
@@ -121,6 +122,7 @@ fn measure(
     add: &mut impl FnMut(usize, callrate::Batches),
 ) -> Result<(), BenchError> {
     let attached = Attached::attach(probes, target, sites, engine)?;
+    settle(engine, sites)?;
     target.forget_calls();
     for (index, each) in LOOPS.iter().enumerate() {
         add(index, target.measure(each, effort.batches, effort.turns)?);

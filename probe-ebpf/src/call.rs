@@ -150,9 +150,6 @@ fn enter<const IS_ASKED: bool, const TRACED: bool>(thread: &mut ThreadState, id:
         }
     }
 
-    if TRACED {
-        semantics::make_ready();
-    }
     begin_change(thread);
     for (to, from) in thread.arguments.iter_mut().zip(registers.arguments()) {
         *to = from;

@@ -54,7 +54,7 @@ use crate::{
 pub use arguments::read_stack;
 pub use operation::post;
 pub use prepare::prepare;
-pub use recording::{decide, make_ready, write_down};
+pub use recording::{decide, write_down};
 pub use call_cache::look_up;
 pub use requests::{follow, follow_any, settle, start};
 pub use sum::sum;

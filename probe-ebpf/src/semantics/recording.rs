@@ -455,20 +455,6 @@ struct Ring {
     first: u32,
 }
 
-/// A function is entered: the line that its call is likely to be written to is brought into the cache while there is other work to do. It was
-/// last touched when the ring went round, and the reader has had it since: after the return it would be waited for, at the kernel's next barrier
-/// (`__srcu_read_unlock`), for some 20 ns.
-#[inline(always)]
-pub fn make_ready() {
-    let Some(ring) = Ring::here() else { return };
-    // SAFETY: map value pointer to an aligned word.
-    let next = unsafe { load(&raw const (*ring.head).head) };
-    if let Some(line) = LINES.get_ptr(ring.index(next)) {
-        // SAFETY: the same.
-        unsafe { load(&raw const (*line).state) };
-    }
-}
-
 impl Ring {
     #[inline(always)]
     fn here() -> Option<Self> {

@@ -8,8 +8,9 @@ use std::{
     io::{self, Write as _},
     os::{fd::AsFd, unix::fs::MetadataExt as _},
     path::{Path, PathBuf},
-    sync::mpsc::{SyncSender, TrySendError, sync_channel},
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, channel, sync_channel},
     thread,
+    time::Duration,
 };
 
 use mpiprobe_report::present::say;
@@ -45,6 +46,8 @@ struct Summary {
 #[derive(Debug)]
 pub(super) struct Summaries {
     to: SyncSender<Summary>,
+    /// Closed when all are written.
+    written: Receiver<()>,
     /// Those that did not get there.
     lost: u64,
 }
@@ -53,7 +56,10 @@ impl Summaries {
     /// Begins the thread.
     pub(super) fn begin() -> io::Result<Self> {
         let (to, summaries) = sync_channel::<Summary>(WAITING);
+        let (until, written) = channel();
         let writing = move || {
+            // As long as this thread.
+            let _until = until;
             let mut told = Told::default();
             for Summary { path, mode, content } in summaries {
                 let written = match &content {
@@ -64,7 +70,7 @@ impl Summaries {
             }
         };
         thread::Builder::new().name("summaries".into()).spawn(writing)?;
-        Ok(Self { to, lost: 0 })
+        Ok(Self { to, written, lost: 0 })
     }
 
     /// Has a summary written where that is wanted, if there is room.
@@ -86,6 +92,12 @@ impl Summaries {
                 self.lost += 1;
             }
         }
+    }
+
+    /// Waits until all are written, but not for ever. Whether they are.
+    pub(super) fn end(self, patience: Duration) -> bool {
+        drop(self.to);
+        matches!(self.written.recv_timeout(patience), Err(RecvTimeoutError::Disconnected))
     }
 }
 
@@ -232,6 +244,19 @@ mod tests {
         fs::rename(&path, folder.path().join("jobs.jsonl.1")).unwrap();
         append(&path, 0o640, "1").unwrap();
         assert_eq!((fs::read_to_string(&path).unwrap().as_str(), mode(&path)), ("1\n", 0o640));
+    }
+
+    #[test]
+    fn all_that_were_given_are_there_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jobs.jsonl");
+        let mut summaries = Summaries::begin().unwrap();
+        for number in 0..WAITING {
+            summaries.write(Some(&path), 0o600, Content::Line(number.to_string()));
+        }
+        assert!(summaries.end(Duration::from_mins(10)));
+        let expected: Vec<String> = (0..WAITING).map(|number| number.to_string()).collect();
+        assert_eq!(fs::read_to_string(&path).unwrap().lines().collect::<Vec<_>>(), expected);
     }
 
     fn names(folder: &Path) -> Vec<String> {

@@ -46,6 +46,8 @@ const SILENCE: Duration = SIGN_OF_LIFE.saturating_mul(12);
 const ENDS: (usize, Duration) = (5, Duration::from_mins(1));
 /// Observations at once, of all users.
 const MOST_OBSERVATIONS: usize = 64;
+/// At the end, for what the worker has said last, and for summaries to be written.
+const ENDING: Duration = Duration::from_secs(5);
 /// For the worker to close a port.
 const CLOSING: Duration = Duration::from_secs(2);
 /// What of `/etc/passwd` a packet has room for, bytes: whoever is behind that is shown as a number.
@@ -214,16 +216,8 @@ impl Supervisor {
     fn take(&mut self, generation: u64, word: Word, content: Vec<u8>) {
         let Some(worker) = self.worker.as_mut().filter(|_| generation == self.generation) else { return };
         worker.heard = Instant::now();
-        let mode = self.configuration.summaries.mode;
         let state = match word {
-            Word::Ended(line) => {
-                let file = self.configuration.summaries.file.as_deref();
-                return self.summaries.write(file, mode, Content::Line(line));
-            }
-            Word::Table(name) => {
-                let directory = self.configuration.summaries.parquet.as_deref();
-                return self.summaries.write(directory, mode, Content::Table { name, bytes: content });
-            }
+            Word::Ended(_) | Word::Table(_) => return self.keep(word, content),
             Word::Ready => {
                 say(format_args!("the service is ready at {}", self.configuration.socket.display()));
                 NotifyState::Ready
@@ -232,6 +226,19 @@ impl Supervisor {
         };
         if let Err(error) = sd_notify::notify(&[state]) {
             tracing::warn!("the service manager cannot be told: {error}");
+        }
+    }
+
+    /// Has the summary of a job written, if that is what was said.
+    fn keep(&mut self, word: Word, content: Vec<u8>) {
+        let settings = &self.configuration.summaries;
+        match word {
+            Word::Ended(line) => self.summaries.write(settings.file.as_deref(), settings.mode, Content::Line(line)),
+            Word::Table(name) => {
+                let table = Content::Table { name, bytes: content };
+                self.summaries.write(settings.parquet.as_deref(), settings.mode, table);
+            }
+            Word::Ready | Word::Alive => {}
         }
     }
 
@@ -299,11 +306,23 @@ impl Supervisor {
         }
     }
 
-    fn end(&mut self) {
-        if let Some(mut worker) = self.worker.take() {
-            // It holds nothing that must be given back; what it had attached goes with its connections.
-            let _ = worker.child.kill();
-            let _ = worker.child.wait();
+    /// Ends the worker. What it has said of jobs until then is written.
+    fn end(mut self) {
+        let Some(mut worker) = self.worker.take() else { return };
+        // It holds nothing that must be given back; what it had attached goes with its connections.
+        let _ = worker.child.kill();
+        let _ = worker.child.wait();
+        let began = Instant::now();
+        let left = || ENDING.saturating_sub(began.elapsed());
+        while let Ok(event) = self.events.recv_timeout(left()) {
+            match event {
+                Event::Word(generation, word, content) if generation == self.generation => self.keep(word, content),
+                Event::Ended(generation) if generation == self.generation => break,
+                _ => {}
+            }
+        }
+        if !self.summaries.end(left()) {
+            say("summaries of jobs are lost: their file does not answer");
         }
     }
 }

@@ -47,13 +47,14 @@ mount -t tmpfs shm /dev/shm
 mount -t tracefs trace /sys/kernel/tracing
 observe() {
     name=$1; shift
-    rm -f /tmp/go /tmp/out
+    # What the one before has said is not to be taken for this one's.
+    rm -f /tmp/go /tmp/out /tmp/said
     alone ROUNDS /tmp/go > /tmp/out 2>&1 &
     alone=$!
     until grep -q ready /tmp/out 2> /dev/null; do sleep 0.1; done
     mpiprobe "$@" --json --functions FUNCTIONS --pid $alone > /tmp/profile 2> /tmp/said &
     observer=$!
-    until grep -q observing /tmp/said || ! kill -0 $observer; do sleep 0.1; done
+    until grep -q observing /tmp/said 2> /dev/null || ! kill -0 $observer; do sleep 0.1; done
     touch /tmp/go
     wait $alone
     wait $observer

@@ -214,6 +214,8 @@ pub const STAYS: Program = program("stays", Language::C, &["odd/stays.c", "gate.
 pub const BRIEF: Program = program("brief", Language::C, &["odd/brief.c", "../truth/gate.c", "gate.h"]);
 /// C++ exceptions through MPI calls: `throws [N]`.
 pub const THROWS: Program = program("throws", Language::Cxx, &["throws.cpp", "gate.h"]);
+/// Threads that end within MPI calls: `ends_threads [N]`.
+pub const ENDS_THREADS: Program = program("ends_threads", Language::Cxx, &["ends_threads.cpp", "gate.h"]);
 /// Callbacks that go on on another stack, or leave their call by longjmp: `stacks up|down|signal|jump [N]`.
 pub const STACKS: Program = program("stacks", Language::C, &["odd/stacks.c", "gate.h"]);
 /// A user-level thread that goes on on another kernel thread inside an MPI call: `migrates [N]`.

@@ -39,6 +39,8 @@ pub enum Way {
     SwitchesStacks,
     /// It has threads of its own, which may go on on another of the kernel's threads.
     MovesThreads,
+    /// It ends threads from within what they call, and handles errors of MPI: handlers may do that. What stands around the call is unwound.
+    EndsThreads,
     /// It throws C++ exceptions, and handles errors of MPI: handlers are there to throw.
     Throws,
 }
@@ -55,7 +57,7 @@ impl Way {
         match self {
             Self::MayThrow => false,
             Self::SwitchesStacks => !is_asked,
-            Self::MovesThreads | Self::Throws => true,
+            Self::MovesThreads | Self::EndsThreads | Self::Throws => true,
         }
     }
 }
@@ -76,6 +78,7 @@ impl fmt::Display for ReturnRisk {
             Way::MovesThreads => {
                 write!(f, "{file} has user-level threads, which may go on on another of the kernel's threads")
             }
+            Way::EndsThreads => write!(f, "{file} ends threads by pthread_exit and has error handlers that MPI calls"),
             Way::Throws => write!(f, "{file} throws C++ exceptions and has error handlers that MPI calls"),
         }
     }
@@ -94,6 +97,7 @@ struct Uses {
     /// Of these, error handlers.
     error_handlers: bool,
     throws: bool,
+    ends_threads: bool,
     switches_stacks: bool,
     /// Threads of the kernel.
     threads: bool,
@@ -108,6 +112,8 @@ impl Uses {
             None
         } else if self.throws && self.error_handlers {
             Some(Way::Throws)
+        } else if self.ends_threads && self.error_handlers {
+            Some(Way::EndsThreads)
         } else if self.user_level_threads || (self.switches_stacks && self.threads && callbacks) {
             Some(Way::MovesThreads)
         } else if self.switches_stacks && callbacks {
@@ -127,6 +133,7 @@ impl Uses {
             | b"_ZSt17rethrow_exceptionNSt15__exception_ptr13exception_ptrE"
             | b"_Unwind_RaiseException"
             | b"_Unwind_Resume_or_Rethrow" => self.throws = true,
+            b"pthread_exit" | b"thrd_exit" | b"_Unwind_ForcedUnwind" => self.ends_threads = true,
             b"makecontext" | b"swapcontext" | b"setcontext" | b"jump_fcontext" | b"ontop_fcontext" => {
                 self.switches_stacks = true;
             }

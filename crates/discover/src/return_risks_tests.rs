@@ -38,6 +38,8 @@ fn handlers_and_exceptions_in_one_file_are_there_for_each_other() {
     assert_eq!(cxx("MPI_Errhandler_create(); throw 1;"), Some(Way::Throws));
     assert_eq!(cxx("MPI_Comm_create_keyval(); throw 1;"), Some(Way::MayThrow));
     assert_eq!(cxx("MPI_Op_create(); throw 1;"), Some(Way::MayThrow));
+    assert_eq!(c("MPI_Comm_create_errhandler(); pthread_exit();"), Some(Way::EndsThreads));
+    assert_eq!(c("MPI_Send(); pthread_exit();"), None);
     // Handlers that do not throw, and exceptions that MPI does not see.
     assert_eq!(cxx("MPI_Comm_create_errhandler();"), None);
     assert_eq!(cxx("MPI_Send(); throw 1;"), None);
@@ -70,7 +72,7 @@ fn mpi_itself_and_its_bindings_are_no_risk() {
 
 #[test]
 fn what_forbids_return_probes_depends_on_whether_the_kernel_asks() {
-    assert!(Way::Throws.forbids_returns(true) && Way::MovesThreads.forbids_returns(true));
+    assert!([Way::Throws, Way::EndsThreads, Way::MovesThreads].iter().all(|way| way.forbids_returns(true)));
     assert!(!Way::SwitchesStacks.forbids_returns(true) && Way::SwitchesStacks.forbids_returns(false));
     assert!(!Way::MayThrow.forbids_returns(false));
 }

@@ -9,7 +9,9 @@
 use libtest_mimic::{Failed, Trial};
 use mpiprobe_tests::campaign::odd::{self, Verdict, Way};
 use mpiprobe_tests::check::{expect_counts, functions};
-use mpiprobe_tests::{Ended, Job, JobBuilder, Language, Mpi, Profile, Profiler, program, tool::tool_of_beginnings};
+use mpiprobe_tests::{
+    Ended, Job, JobBuilder, Language, Mpi, Profile, Profiler, Program, program, tool::tool_of_beginnings,
+};
 
 use crate::check::complete;
 use crate::{trial, trial_with};
@@ -30,6 +32,7 @@ pub(crate) fn tests(mpi: Mpi) -> Vec<Trial> {
         trial(mpi, Language::C, "return_probes_of_ours_are_not_armed_in_others", arming_for_others),
         trial(mpi, Language::C, "longjmp_far_up_the_stack_loses_no_call", longjmp),
         trial(mpi, Language::Cxx, "exceptions_through_calls_are_not_the_end", exceptions),
+        trial(mpi, Language::Cxx, "threads_that_end_within_calls_are_cleaned_up", threads_that_end),
         trial(mpi, Language::Cxx, "exceptions_beside_several_observers_are_not_the_end", exceptions_of_strangers),
         trial(mpi, Language::Cxx, "run_chooses_the_wrapper_for_exceptions_through_calls", exceptions_run),
         // Invariant NO-TIME-NO-ZERO.
@@ -293,9 +296,19 @@ fn counted_by_entry(profile: &Profile) {
 
 /// The handler throws: the program says how many exceptions it has caught.
 fn exceptions(mpi: Mpi) -> Result<(), Failed> {
-    let (job, ended) = observed(Job::builder(mpi, program::THROWS).own_library().args(["10"]), &[])?;
-    assert!(job.output().0.contains("10 exceptions caught"), "{:?}", job.output());
-    assert!(ended.stderr.iter().any(|line| line.contains("throws C++ exceptions")), "{}", ended.printed());
+    left_by_handler(mpi, program::THROWS, "10 exceptions caught", "throws C++ exceptions")
+}
+
+/// The handler ends its thread: the program says how many destructors have run.
+fn threads_that_end(mpi: Mpi) -> Result<(), Failed> {
+    left_by_handler(mpi, program::ENDS_THREADS, "10 threads cleaned up", "ends threads by pthread_exit")
+}
+
+/// A program whose error handlers leave 10 sends, which it has `printed`, is recognised, and `why` is said.
+fn left_by_handler(mpi: Mpi, program: Program, printed: &str, why: &str) -> Result<(), Failed> {
+    let (job, ended) = observed(Job::builder(mpi, program).own_library().args(["10"]), &[])?;
+    assert!(job.output().0.contains(printed), "{:?}", job.output());
+    assert!(ended.stderr.iter().any(|line| line.contains(why)), "{}", ended.printed());
     let profile = ended.profile()?;
     counted_by_entry(&profile);
     for row in &profile.ranks {

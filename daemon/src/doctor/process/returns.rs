@@ -59,6 +59,9 @@ fn own_code(risk: Option<&ReturnRisk>) -> Check {
         Way::Throws | Way::MayThrow => {
             "a C++ exception thrown through an MPI call with a return probe aborts the program"
         }
+        Way::EndsThreads => {
+            "where a thread ends within an MPI call with a return probe, nothing that stands around the call is cleaned up: locks stay locked"
+        }
         Way::SwitchesStacks => {
             "with --attach multi or perf-event, or with return probes of other tools, an MPI call on one stack inside a call on another \
              ends the program"

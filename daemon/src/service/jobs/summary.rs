@@ -46,7 +46,7 @@ pub struct JobSummary {
     pub ended: String,
     /// Between these, ns.
     pub observed_ns: u64,
-    /// How long its oldest process had been there when it was found, ns: what was called until then is in none of the figures; `null`: unknown.
+    /// How long its oldest process had been there when counting began, ns: what was called until then is in none of the figures; `null`: unknown.
     pub before_ns: Option<u64>,
     pub end: Option<EndReason>,
     /// Ranks of the whole job, on all nodes; `null`: unknown.

@@ -121,8 +121,7 @@ fn observe(
     (wishes, summaries): (UnboundedReceiver<mpiprobe_view::Asked>, Option<Ended>),
 ) -> Result<(), String> {
     let (board, job) = (Arc::clone(board), job.clone());
-    let age = ProcRoot::system().ok().and_then(|root| job.age(&root));
-    let before_ns = age.map(|age| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX));
+    let before_ns = age_ns(&job);
     let observing = move || {
         // What would be said to a user is nothing that an administrator has to be told of every job.
         let _diverted = divert_thread(Arc::new(|text| tracing::debug!("{text}")));
@@ -152,13 +151,19 @@ fn observe(
     thread.map(drop).map_err(|error| format!("its observation could not be begun: {error}"))
 }
 
+/// How long a job's oldest process has been there; `None`: it is not known, or none is there any more.
+fn age_ns(job: &Job) -> Option<u64> {
+    let age = ProcRoot::system().ok().and_then(|root| job.age(&root))?;
+    Some(u64::try_from(age.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// Keeps figures of a job.
 struct ForBoard {
     board: Arc<Board>,
     number: u64,
-    /// As it was when its observation began.
+    /// As it was when it was found.
     job: Job,
-    /// How long it had been there by then.
+    /// How long it had been there when its calls began to be counted.
     before_ns: Option<u64>,
     /// Tables that all jobs may have.
     most_bytes: u64,
@@ -173,7 +178,10 @@ impl Audience for ForBoard {
         self.board.take_room(self.number, bytes, self.most_bytes)
     }
 
-    fn begun(&mut self) {}
+    fn begun(&mut self) {
+        // Programs have been verified and attached since it was found.
+        self.before_ns = age_ns(&self.job).or(self.before_ns);
+    }
 
     /// Of a job that nobody has asked for nobody's stacks are looked at.
     fn wants_causes(&self) -> bool {

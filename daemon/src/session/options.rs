@@ -39,7 +39,8 @@ pub struct ByService {
 /// Whether it is seen when calls return, by return probes, which change the stacks of programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Returns {
-    /// Unless that may harm a program: one that throws exceptions through MPI calls, or moves its threads.
+    /// Unless that may harm a program: one that throws exceptions through MPI calls, ends threads within
+    /// them, or moves its threads.
     #[default]
     Auto,
     /// In every case.

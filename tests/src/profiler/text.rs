@@ -19,7 +19,7 @@ pub fn changed_bytes(pid: u32, library: &Path) -> Result<usize, ProfilerError> {
     changed_bytes_from(pid, library, &file)
 }
 
-/// Waits until as many are changed as `how_many` says.
+/// Waits until as many are changed as `how_many` says; without a pause, because a moment in the middle of detaching may be what is waited for.
 pub fn wait_until_changed(
     pid: u32,
     library: &Path,

@@ -27,10 +27,13 @@ struct State {
     has_exited: bool,
 }
 
-static CHANGES: Changes =
-    Changes { state: Mutex::new(State { under_way: 0, has_exited: false }), ended: Condvar::new() };
+static CHANGES: Changes = Changes::new();
 
 impl Changes {
+    const fn new() -> Self {
+        Self { state: Mutex::new(State { under_way: 0, has_exited: false }), ended: Condvar::new() }
+    }
+
     /// `None`: the process exits, and no change may begin.
     fn begin(&self) -> Option<Change<'_>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -112,13 +115,9 @@ mod tests {
 
     use super::*;
 
-    fn changes() -> Changes {
-        Changes { state: Mutex::new(State { under_way: 0, has_exited: false }), ended: Condvar::new() }
-    }
-
     #[test]
     fn an_exit_waits_for_what_has_begun_and_nothing_begins_then() {
-        let changes = changes();
+        let changes = Changes::new();
         let (first, second) = (changes.begin().unwrap(), changes.begin().unwrap());
         let (to, exited) = mpsc::channel();
         thread::scope(|scope| {
@@ -140,7 +139,7 @@ mod tests {
 
     #[test]
     fn an_exit_does_not_wait_for_ever() {
-        let changes = changes();
+        let changes = Changes::new();
         let change = changes.begin();
         changes.exit(Duration::from_millis(1));
         drop(change);
